@@ -420,7 +420,7 @@ def test_transform_always_gives_a_pipeline_features():
             assert plain.transform(frame[["a", "b"]]).shape == (200, 0)
         assert plain.get_feature_names_out().size == 0
     with (
-        pytest.raises(ValueError, match="columns 'b' are not in the data"),
+        pytest.raises(ValueError, match="column 'b' is not in the data"),
         pytest.warns(DataWarning),
     ):
         plain.transform(frame[["a", "c"]])
@@ -587,7 +587,7 @@ def test_predictions_of_mixed_tables():
     assert (predicted == frame["word"]).mean() > 0.8
     with pytest.raises(ModelError, match="'a' holds numbers"):
         learned.column_proba(frame, "a")
-    with pytest.raises(DataError, match="the model's columns 'b' are not in the data"):
+    with pytest.raises(DataError, match="the model's column 'b' is not in the data"):
         learned.predict_column(frame.drop(columns="b"), "a")
 
 

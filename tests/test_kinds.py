@@ -98,7 +98,7 @@ def test_kinds_can_be_given() -> None:
     [
         ({"color": "real"}, "'color' cannot be real: it holds 'blue', which is no number"),
         ({"fractions": "count"}, "'fractions' cannot be count: it holds"),
-        ({"color": "ordered"}, "declare the order of its labels"),
+        ({"color": "ordered"}, "or declare their order in a frame"),
         ({"nobody": "real"}, "there is no column 'nobody'"),
         ({"sex": "number"}, "'sex' is to be 'number', but kinds are"),
         ({"day": "category"}, "convert it to numbers or labels"),

@@ -33,6 +33,13 @@ def german(x: float, digits: int = 2) -> str:
     return f"{x:,.{digits}f}".translate(str.maketrans(",.", ".,"))
 
 
+def indian(x: float) -> str:
+    """Write groups of two digits before the last three: 12,34,567.00."""
+    whole, fraction = f"{x:.2f}".split(".")
+    groups = [whole[max(0, end - 2) : end] for end in range(len(whole) - 3, 0, -2)][::-1]
+    return ",".join([*groups, whole[-3:]]) + "." + fraction
+
+
 WRITTEN = {
     "percent": (lambda x: f"{x:.2f}%", "percent"),
     "thousands": (lambda x: f"{x:,.2f}", "thousands separated by ','"),
@@ -46,6 +53,7 @@ WRITTEN = {
     "swiss": (lambda x: f"{x:,.2f}".replace(",", "\u2019"), 'thousands separated by "\'"'),
     "french": (lambda x: f"{x:,.2f}".translate(str.maketrans(",.", "\u202f,")), "by spaces"),
     "unit": (lambda x: f"{x:.2f} kg", "in kg"),
+    "indian": (lambda x: indian(1_000 * x), "thousands separated by ','"),
 }
 
 
@@ -55,7 +63,7 @@ def test_written_numbers_are_numbers(style: str, tmp_path) -> None:
     frame = pd.DataFrame({"y": RNG.normal(size=N), "x": list(map(write, NUMBERS))})
     frame.loc[3, "x"] = None
     frame.loc[4, "x"] = "-"  # missing, as in files
-    expected = NUMBERS.copy()
+    expected = NUMBERS * (1_000 if style == "indian" else 1)
     expected[3:5] = np.nan
     for delimiter in ",;\t":
         frame.to_csv(tmp_path / f"{ord(delimiter)}.csv", sep=delimiter, index=False)
@@ -136,8 +144,16 @@ def test_points_between_thousands_go_with_the_file(tmp_path) -> None:
 def test_one_odd_cell_is_named() -> None:
     cells = np.array([f"{x:,.1f}" for x in NUMBERS], object)
     cells[7] = "unknown"
-    table = quiet(as_table, pd.DataFrame({"y": RNG.normal(size=N), "x": cells}))
-    assert table.schema.columns[1].why.endswith("(text because of 'unknown')")
+    frame = pd.DataFrame({"y": RNG.normal(size=N), "x": cells})
+    with pytest.warns(DataWarning, match="to use it, cells that are no numbers have to be corr"):
+        assert as_table(frame).schema.columns[1].why.endswith("(text because of 'unknown')")
+    frame["x"] = np.where(np.arange(N) == 7, "unknown", np.char.mod("%d", np.arange(N) % 14))
+    with pytest.warns(DataWarning, match="1 column is taken as text, not as numbers: 'x' \\(15 la"):
+        assert as_table(frame).schema.columns[1].kind == "category"
+    floors = frame.assign(
+        x=np.where(np.arange(N) == 7, "ground", np.char.mod("%d", RNG.integers(9)))
+    )
+    as_table(floors)  # a warning would be an error
 
 
 def test_signs_that_stand_for_missing_cells(tmp_path) -> None:
@@ -203,7 +219,8 @@ DAYS = pd.Series(pd.date_range("2016-11-05", periods=N, freq="5D"))
 @pytest.mark.parametrize(
     "form",
     ["%m/%d/%Y", "%d.%m.%Y", "%B %d, %Y", "%d %b %Y", "%d-%b-%y", "%Y%m%d", "%Y/%m/%d", "%m/%d/%y",
-     "%a, %d %b %Y %H:%M:%S", "%Y-%m-%d %H:%M", "%b %Y", "%m/%d/%Y %I:%M %p", "%Y-W%W"],
+     "%a, %d %b %Y %H:%M:%S", "%Y-%m-%d %H:%M", "%b %Y", "%m/%d/%Y %I:%M %p", "%Y-W%W", "%b-%y",
+     "%m/%Y", "%YM%m", "%d-%b"],
 )  # fmt: skip
 def test_dates_are_set_aside(form: str, tmp_path) -> None:
     texts = DAYS.dt.strftime(form)
@@ -215,12 +232,24 @@ def test_dates_are_set_aside(form: str, tmp_path) -> None:
         assert found.why.startswith("dates or times")
 
 
+def test_seasons_are_dates_and_parts_of_ten_are_none() -> None:
+    for texts, kind in (
+        ([f"{year}/{(year + 1) % 100:02d}" for year in range(1985, 2009)], "ignore"),
+        (["1985/90", "1990/95", "1995/99"], "category"),
+    ):
+        frame = pd.DataFrame({"x": RNG.normal(size=N), "season": np.resize(texts, N)})
+        assert quiet(as_table, frame).schema.columns[1].kind == kind
+
+
 def test_numbers_that_tell_the_time() -> None:
     seconds = 1_480_000_000 + 86_400 * RNG.permutation(N)
     frame = pd.DataFrame({"x": RNG.normal(size=N), "created_time": seconds, "sales": seconds})
     with pytest.warns(DataWarning, match="created_time.*dates have to be turned into numbers"):
         kinds = [column.kind for column in as_table(frame).schema.columns]
     assert kinds == ["real", "ignore", "real"]
+    months = DAYS.dt.strftime("%Y%m").astype(int)
+    kinds = [c.kind for c in quiet(as_table, frame.assign(month=months, x=months)).schema.columns]
+    assert kinds == ["real", "ignore", "real", "ignore"]
     days = DAYS.dt.strftime("%Y%m%d").astype(int)
     assert quiet(as_table, frame.assign(x=days)).schema.columns[0].kind == "ignore"
 
@@ -238,6 +267,11 @@ def test_numbers_that_tell_the_time() -> None:
         ("school_id", np.arange(N) % 12 * 100, "category"),
         ("school_id", np.arange(N) % 20 * 100, "ignore"),
         ("treatment code", np.arange(N) % 4, "ordered"),
+        ("participant", np.arange(N) // 3, "ignore"),
+        ("participants", np.arange(N) // 3, "real"),
+        ("invoice_number", RNG.permutation(N) * 1000, "ignore"),
+        ("number of people", RNG.permutation(N) * 1000, "real"),
+        ("plz", RNG.permutation(N) * 1000 + 12_345, "ignore"),
         ("paid", RNG.permutation(N) * 1000, "real"),
         ("price index", RNG.permutation(N) * 3 + 100, "real"),
         ("id", RNG.normal(size=N), "real"),
@@ -249,9 +283,17 @@ def test_identifiers_are_set_aside(name, values, kind) -> None:
     assert as_table(frame, kinds={name: "real"}).schema.columns[1].kind == "real"
 
 
+def test_text_that_is_named_as_an_identifier() -> None:
+    frame = pd.DataFrame({"x": RNG.normal(size=N), "ID": [f"X{j // 3:02d}" for j in range(N)]})
+    with pytest.warns(DataWarning, match=r"to use it, kinds=\{'ID': 'category'\} takes"):
+        assert as_table(frame).schema.columns[1].kind == "ignore"
+    groups = frame.assign(ID=[f"X{j % 12:02d}" for j in range(N)])
+    assert as_table(groups).schema.columns[1].kind == "category"
+
+
 def test_the_hint_says_how_to_keep_an_identifier(tmp_path, capsys) -> None:
     frame = pd.DataFrame(RNG.normal(size=(N, 3)), columns=list("abc")).assign(nr=range(N))
-    with pytest.warns(DataWarning, match=r"to use them, kinds=\{'nr': 'real'\}"):
+    with pytest.warns(DataWarning, match=r"to use it, kinds=\{'nr': 'real'\}"):
         as_table(frame)
     frame.to_csv(tmp_path / "t.csv", index=False)
     from latentree.cli import main

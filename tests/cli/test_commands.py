@@ -160,7 +160,7 @@ def test_learn_says_how_variables_depend_where_none_is_hidden(run, tmp_path):
         "there is a single variable": x[:, :1],
         "no dependence was found among the 3 variables": x[:, 1:],
         "the variables depend on each other directly": x[:, :2],
-        "the variables depend on each other directly, in 3 groups without dependence": x,
+        "variables depend on each other directly, in 1 group; 2 stand on their own": x,
     }
     for said, data in cases.items():
         write_table(tmp_path / "t.csv", [f"v{j}" for j in range(data.shape[1])], data)
@@ -247,7 +247,7 @@ def test_tables_are_described(tmp_path):
     write_table(tmp_path / "t.csv", ["a", "b"], np.array([[1, 1], [2, None], [3, 2]], object))
     assert (
         described(data_of(tmp_path / "t.csv"))
-        == "3 rows × 2 columns, mixed: 1 ordered, 1 category, 1 cells missing (0.17 of all)"
+        == "3 rows × 2 columns, mixed: 1 ordered, 1 category, 1 cell missing (0.17 of all)"
     )
 
 
@@ -456,6 +456,11 @@ def test_states_of_mixed_models_are_summarized():
     )
     [found] = hidden.state_summaries(model, hidden.hidden_summaries(model), most=None)
     assert found.rows[-1] == ("insured", "yes", "70.0 %", "95.0 %")
+    [found] = hidden.state_summaries(model, hidden.hidden_summaries(model), 2, most_labels=1)
+    assert found.rows[1:] == (
+        ("health", "good", "20.0 %", "60.0 %"),
+        ("", "2 others", "80.0 %", "40.0 %"),
+    )
 
 
 def test_hidden_variables_are_tied_with_signs():

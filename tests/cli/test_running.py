@@ -155,7 +155,7 @@ def mistakes(made: Path, folder: Path):
     yield ["learn", folder], "empty.csv: is empty"
     yield ["compare", folder], "empty.csv: is empty"
     yield ["learn", folder / "empty.csv"], "empty.csv: is empty"
-    yield ["learn", folder / "ragged.csv"], "line 3: 1 cells"
+    yield ["learn", folder / "ragged.csv"], "line 3: 1 cell, but"
     yield ["learn", folder / "numbers.csv"], "say --no-header if it is data"
     yield ["learn", folder / "constant.csv", "--columns", "a"], "'a' (always 1)"
     yield ["learn", folder / "mixed.csv", "--kind", "id=real"], "--kind: column 'id' cannot be real"
@@ -278,7 +278,7 @@ def test_standard_input(made):
     assert '"source": "standard input"' in done.stdout
     done = spawn("learn", "-", input="a,b\n1,2\n3\n")
     assert done.returncode == 1
-    assert done.stderr.startswith("error: standard input: line 3: 1 cells")
+    assert done.stderr.startswith("error: standard input: line 3: 1 cell")
 
 
 @pytest.mark.parametrize(

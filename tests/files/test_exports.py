@@ -115,8 +115,19 @@ def test_a_title_above_the_names_is_noticed(tmp_path, title, delimiter):
 def test_lines_are_still_numbered_from_the_top(tmp_path):
     path = tmp_path / "t.csv"
     path.write_text("A title\n\na,b,c\n1,2,3\n4,5,6\n7,8\n")
-    with pytest.raises(FileError, match="line 6: 2 cells"):
+    with pytest.raises(FileError, match="line 6: 2 cells, but"):
         quiet(path)
+    path.write_text("sep=,\na,b,c\n1,2,3\n4,5,6\nSource: census\n")
+    for header in (None, False):
+        with pytest.raises(FileError, match="line 5: 1 cell, but there are 3 columns"):
+            quiet(path, header=header)
+
+
+@pytest.mark.parametrize("delimiter", [",", ";", "\t"])
+def test_spreadsheets_say_what_separates_cells(tmp_path, delimiter):
+    path = tmp_path / "t.csv"
+    path.write_text(f"sep={delimiter}\n" + TABLE.to_csv(index=False, sep=delimiter), "utf-8")
+    same(open_table(path))
 
 
 @pytest.mark.parametrize(

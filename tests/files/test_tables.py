@@ -283,7 +283,7 @@ def test_header_or_none(tmp_path):
         ("a,b\n", "no rows"),
         ("a,b\n\n", "no rows"),
         ("a,b\r1,2\r3,4\r", "save the file with line feeds"),
-        ("a,b\n1,2\n3\n", "line 3: 1 cells, but there are 2 columns: '3'"),
+        ("a,b\n1,2\n3\n", "line 3: 1 cell, but there are 2 columns: '3'"),
         ("a,b\n1,2\n3,4,5\n", "line 3: 3 cells"),
         ("a,a\n1,2\n", "'a' occurs twice"),
         (b"\x89PNG\x00\x01\x02" * 99, "binary data"),
@@ -297,9 +297,9 @@ def test_texts_that_are_no_tables(tmp_path, text, expected):
 
 def test_ragged_lines_have_their_number_however_far_down(tmp_path):
     path = written(tmp_path, "a,b\n" + "1,2\n" * 500 + "7\n" + "1,2\n" * 5)
-    with pytest.raises(FileError, match="line 502: 1 cells"):
+    with pytest.raises(FileError, match="line 502: 1 cell"):
         by_blocks(path)
-    assert "line 502: 1 cells" in problem(path)
+    assert "line 502: 1 cell" in problem(path)
 
 
 def test_paths_that_are_no_files(tmp_path):

@@ -305,7 +305,7 @@ def test_few_variables_among_many_strangers_are_found():
 
 def test_nothing_is_said_in_so_many_words():
     X = np.random.default_rng(2).normal(size=(80, 5))
-    said = r"among the 5 variables.* pair, 'x1' and 'x4', has correlation -0\.23 with p = 0\.043"
+    said = r"among the 5 variables.* pair, 'x1' and 'x4', has correlation -0\.23, and p = 0\.043"
     with pytest.warns(DataWarning, match=said):
         assert structure.neighbor_joining(information_distances(X)).n_edges == 0
 

@@ -93,7 +93,7 @@ def described(table: Table | Parts) -> str:
     gaps = "nothing missing"
     if missing:
         share = missing / (table.n_rows * table.n_columns)
-        gaps = f"{missing:,} cells missing ({share:.2g} of all)"
+        gaps = f"{plural(missing, 'cell')} missing ({share:.2g} of all)"
     sparse = ", sparse" if table.is_sparse else ""
     labeled = "" if table.row_labels is None else ", with row labels"
     return f"{size}: {_types(table.schema)}{sparse}, {gaps}{labeled}"

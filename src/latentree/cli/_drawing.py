@@ -193,11 +193,14 @@ def strength_text(model: Model) -> str:
     """Define the strength of the edges of a model in a sentence."""
     if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return "Strength of an edge: correlation of its ends; along a path the product."
+    falls = bool((np.nan_to_num(strengths_of(model)) < 0.0).any())
+    sign = ", with a minus where one falls as the other rises" * falls
+    cramer = f"Strength of an edge: Cramér's V of its ends, 0 to 1{sign}"
     if isinstance(model, DiscreteTreeModel):
-        return "Strength of an edge: Cramér's V of its ends, 0 to 1; along a path the product."
+        return f"{cramer}; along a path the product."
     return (
-        "Strength of an edge: Cramér's V of its ends, 0 to 1; of a number the correlation ratio, "
-        "the root of the share of its variance that is explained; along a path the product."
+        f"{cramer}; of a number the correlation ratio, the root of the share of its variance that "
+        "is explained; along a path the product."
     )
 
 

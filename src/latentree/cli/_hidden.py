@@ -72,7 +72,8 @@ class StateSummary(NamedTuple):
     """The states of a hidden variable: how large they are, and what its members are in each.
 
     ``rows`` has a row for every member that holds a number, and for every label of the others
-    (the second label alone where there are two): variable, value, and a cell for every state.
+    (the second label alone where there are two): variable, value, and a cell for every state. Of
+    many labels those that differ most between the states have one, and the others one together.
     """
 
     name: str
@@ -81,9 +82,12 @@ class StateSummary(NamedTuple):
 
 
 def state_summaries(
-    model: Model, summaries: list[HiddenSummary], most: int | None
+    model: Model,
+    summaries: list[HiddenSummary],
+    most: int | None,
+    most_labels: int | None = 12,
 ) -> list[StateSummary]:
-    """Return the states of hidden variables, with at most so many of their members."""
+    """Return the states of hidden variables, with at most so many members, and labels of each."""
     if isinstance(model, GaussianTreeModel | CopulaTreeModel):
         return []
     found = []
@@ -92,7 +96,7 @@ def state_summaries(
         places = _places(table["variable"])
         rows: list[tuple[str, ...]] = []
         for member in summary.members[:most]:
-            rows += _member_rows(table, member, places[member])
+            rows += _member_rows(table, member, places[member], most_labels)
         states = range(len(table) - 2)
         sizes = tuple(float(table[k][0]) for k in states)
         found.append(StateSummary(summary.name, sizes, tuple(rows)))
@@ -107,7 +111,9 @@ def _places(names: list[str]) -> dict[str, list[int]]:
     return places
 
 
-def _member_rows(table: StateTable, member: str, rows: list[int]) -> list[tuple[str, ...]]:
+def _member_rows(
+    table: StateTable, member: str, rows: list[int], most_labels: int | None
+) -> list[tuple[str, ...]]:
     """Return the rows of one member: mean and deviation, or a row for every label."""
     columns = [table[k] for k in range(len(table) - 2)]
     labels = [table["value"][row] for row in rows]
@@ -115,8 +121,13 @@ def _member_rows(table: StateTable, member: str, rows: list[int]) -> list[tuple[
         mean, sd = rows
         cells = (f"{_figure(column[mean], 4)} ± {_figure(column[sd], 2)}" for column in columns)
         return [(member, "mean ± sd", *cells)]
-    shown = rows[1:] if len(rows) == 2 else rows
-    return [
+    shown, others = rows[1:] if len(rows) == 2 else rows, []
+    if most_labels is not None and len(rows) > most_labels + 1:
+        apart = np.ptp(np.array([column[rows[0] : rows[-1] + 1] for column in columns]), axis=0)
+        chosen = set(np.argsort(-apart, kind="stable")[:most_labels].tolist())
+        shown = [row for place, row in enumerate(rows) if place in chosen]
+        others = [row for place, row in enumerate(rows) if place not in chosen]
+    found = [
         (
             member if row == shown[0] else "",
             str(table["value"][row]),
@@ -124,11 +135,15 @@ def _member_rows(table: StateTable, member: str, rows: list[int]) -> list[tuple[
         )
         for row in shown
     ]
+    if others:
+        rest = (percent(sum(column[row] for row in others)) for column in columns)
+        found.append(("", f"{len(others):,} others", *rest))
+    return found
 
 
 def _figure(value: float, digits: int) -> str:
     """A number with so many digits, without a power of ten where it is of a common size."""
-    if value and not 1e-4 <= abs(value) < 1e7:
+    if value and not 1e-4 <= abs(value) < 1e10:
         return f"{value:.{digits}g}"
     return np.format_float_positional(value, digits, unique=False, fractional=False, trim="-")
 

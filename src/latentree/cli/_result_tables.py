@@ -183,15 +183,19 @@ def show_gain(screen: Screen, fitted: Fitted, table: Table | Parts) -> None:
 
 def _without_hidden(tree: Tree) -> str:
     """Say how variables depend on each other where none is hidden."""
-    groups = len(tree.roots)
     if tree.n_observed == 1:
         return "there is a single variable"
     if tree.n_edges == 0:
-        return f"no dependence was found among the {groups:,} variables"
-    directly = "the variables depend on each other directly"
-    if groups == 1:
-        return directly
-    return f"{directly}, in {groups:,} groups without dependence between them"
+        return f"no dependence was found among the {tree.n_observed:,} variables"
+    alone = sum(not tree.neighbors(v).size for v in tree.roots.tolist())
+    groups = len(tree.roots) - alone
+    directly = "variables depend on each other directly"
+    if len(tree.roots) == 1:
+        return f"the {directly}"
+    stand = (
+        f"{alone:,} {'stands' if alone == 1 else 'stand'} on {'its' if alone == 1 else 'their'} own"
+    )
+    return f"{directly}, in {plural(groups, 'group')}" + f"; {stand}" * (alone > 0)
 
 
 def _members(summary: HiddenSummary) -> str:

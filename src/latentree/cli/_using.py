@@ -419,8 +419,9 @@ def show(
     show_factors(screen, model)
     if indices is not None:
         show_fit(screen, indices)
-    most_hidden, most_members = (None, None) if all_nodes else (_MOST_HIDDEN, _MOST_MEMBERS)
-    found = state_summaries(model, hidden[:most_hidden], most_members)
+    most_hidden = None if all_nodes else _MOST_HIDDEN
+    limits = (None, None) if all_nodes else (_MOST_MEMBERS,)
+    found = state_summaries(model, hidden[:most_hidden], *limits)
     show_states(screen, found, model.state_names)
     has_states = model.schema.family not in ("gaussian", "copula")
     if most_hidden is not None and len(hidden) > most_hidden and has_states:

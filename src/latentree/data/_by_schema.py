@@ -156,16 +156,22 @@ def _column_places(names: Sequence[str], named: bool, schema: Schema) -> list[in
     place = {name: j for j, name in enumerate(names)}
     lacking = [name for name in schema.names if name not in place]
     if lacking:
+        are = (
+            f"column {lacking[0]!r} is" if len(lacking) == 1 else f"columns {listing(lacking)} are"
+        )
         raise DataError(
-            f"the model's columns {listing(lacking)} are not in the data"
+            f"the model's {are} not in the data"
             f"{suggestion(lacking[0], [name for name in names if name not in whole])}"
         )
     known, unnamed = set(whole), unnamed_place(names)
     extra = [name for j, name in enumerate(names) if name not in known and j != unnamed]
     if extra:
+        are, them = f"columns {listing(extra)} are", "them"
+        if len(extra) == 1:
+            are, them = f"column {extra[0]!r} is", "it"
         raise DataError(
-            f"columns {listing(extra)} are unknown to the model: drop them, or rename them if they "
-            f"are mistyped{suggestion(extra[0], whole)}",
+            f"{are} unknown to the model: drop {them}, or correct mistyped names"
+            f"{suggestion(extra[0], whole)}",
             extra,
         )
     return [place[name] for name in schema.names]

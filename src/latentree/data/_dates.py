@@ -23,7 +23,11 @@ _DATES = (
     r"(?P<first>\d{1,2})(?P<mark>[-/.])(?P<second_>\d{1,2})(?P=mark)(?P<year>[12]\d{3}|\d\d)",
     rf"{_DAY}(st|nd|rd|th|\.)?[- ]?{_NAME},?[- ]?(?P<year>[12]\d{{3}}|\d\d)",  # 31. January 2017
     rf"{_NAME} {_DAY}(st|nd|rd|th)?,? {_YEAR}",  # January 31, 2017
-    rf"{_NAME},?[- ]{_YEAR}",  # Jan 2017
+    rf"{_NAME},?[-/ ]'?(?P<year>[12]\d{{3}}|\d\d)",  # Jan 2017, Jan-17
+    rf"{_DAY}[- ]{_NAME}",  # 31-Jan
+    rf"(?P<month>\d{{1,2}})[-/.]{_YEAR}",  # 01/2017
+    rf"{_YEAR}[-/ ]?M(?P<month>\d\d)",  # 2017M01
+    rf"{_YEAR}[-/](?P<next>\d\d)",  # 2017/18
     rf"{_YEAR}[-/ ]?(Q(?P<month>[1-4])|W(?P<week>\d\d))",  # 2017Q1, 2017-W05
     rf"Q(?P<month>[1-4])[-/ ]?{_YEAR}",
     rf"{_YEAR}(?P<month>\d\d)(?P<day>\d\d)",  # 20170131
@@ -71,6 +75,8 @@ def _keys_of(part: dict[str, str | None]) -> tuple[DateKey, DateKey] | None:
         first, other = int(part["first"] or 0), int(part["second_"] or 0)
         either = [(first, other), (other, first)]
         either = [pair for pair in either if pair[0] <= 12] or [(0, 0)]
+    if part.get("next") and int(part["next"] or 0) != (year + 1) % 100:
+        return None
     last = 53 if part.get("week") else 12
     if not all(1 <= month <= last and 1 <= day <= 31 for month, day in either):
         return None
@@ -97,10 +103,16 @@ def are_dates(labels: Iterable[Hashable]) -> bool:
 
 def are_days(values: AnyArray) -> bool:
     """Whether whole numbers are days such as 20170131."""
-    if not values.size or values.min() < 1800_01_01 or values.max() > 2100_12_31:
+    day = values % 100
+    return bool(np.all((day >= 1) & (day <= 31))) and are_months(values // 100)
+
+
+def are_months(values: AnyArray) -> bool:
+    """Whether whole numbers are months such as 201701."""
+    if not values.size or values.min() < 1800_01 or values.max() > 2100_12:
         return False
-    month, day = values // 100 % 100, values % 100
-    return bool(np.all((month >= 1) & (month <= 12) & (day >= 1) & (day <= 31)))
+    month = values % 100
+    return bool(np.all((month >= 1) & (month <= 12)))
 
 
 def are_unix_times(low: float, high: float) -> bool:

@@ -17,8 +17,8 @@ from latentree._plain import suggestion
 from latentree.data._checks import is_number
 from latentree.data._coding import sort_labels
 from latentree.data._column_facts import TRACKED, ColumnFacts, Reading, plain_number
-from latentree.data._dates import are_unix_times
-from latentree.data._name_words import names_rows, names_time
+from latentree.data._dates import are_months, are_unix_times
+from latentree.data._name_words import names_rows, names_time, numbers_rows
 from latentree.data._number_texts import DECIMALS, number_text, said
 from latentree.data._table import KINDS
 from latentree.errors import DataError
@@ -69,7 +69,7 @@ def decide(facts: ColumnFacts, family: str = "auto", name: str = "") -> KindDeci
     if facts.type == "boolean" and family != "gaussian":
         return KindDecision("category", "true or false")
     if facts.type == "label":
-        return _decide_labels(facts, family)
+        return _decide_labels(facts, family, name)
     if facts.type == "number":
         apart = _rows_or_times(facts, name)
         if apart is not None:
@@ -88,19 +88,30 @@ def _rows_or_times(facts: ColumnFacts, name: str) -> KindDecision | None:
         return KindDecision(None, DATES + " as numbers")
     if facts.has_fraction:
         return None
-    if names_time(name) and n_different > 2 and are_unix_times(facts.low, facts.high):
-        return KindDecision(None, DATES + ": seconds since 1970, or parts of seconds")
+    if names_time(name) and n_different > 2:
+        if are_unix_times(facts.low, facts.high):
+            return KindDecision(None, DATES + ": seconds since 1970, or parts of seconds")
+        if facts.values is not None and are_months(facts.values):
+            return KindDecision(None, DATES + " as numbers")
+    if n_different == n > 2 and numbers_rows(name):
+        return KindDecision(None, UNIQUE)
     if names_rows(name):
-        if n_different == n > 2 or facts.values is None:
+        if facts.values is None:
             return KindDecision(None, UNIQUE)
         if n_different > FEW_VALUES:
-            is_group = 5 * n_different <= n and n_different <= MANY_LABELS
             why = f"{n_different:,} different {IDENTIFIERS}, by their name"
-            return KindDecision("category" if is_group else None, why)
+            return KindDecision(None if _is_identifier(facts) else "category", why)
     return None
 
 
-def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
+def _is_identifier(facts: ColumnFacts) -> bool:
+    """Whether a column that is named as identifiers are names rows, and not groups of them."""
+    n_different = facts.n_different
+    is_group = 5 * n_different <= facts.n_present and n_different <= MANY_LABELS
+    return n_different > FEW_VALUES and not is_group
+
+
+def _decide_labels(facts: ColumnFacts, family: str, name: str) -> KindDecision:
     """Return the kind of a column of labels."""
     n, n_different = facts.n_present, facts.n_different
     if facts.is_long and n_different > 2:
@@ -122,6 +133,8 @@ def _decide_labels(facts: ColumnFacts, family: str) -> KindDecision:
             return KindDecision(
                 None, f"{n_different:,} different labels, too many for categories{odd}"
             )
+        if not declared and names_rows(name) and _is_identifier(facts):
+            return KindDecision(None, f"{n_different:,} different {NAMES}, by their name")
     if facts.is_ordered:
         return KindDecision("ordered", f"{n_different} ordered categories")
     return KindDecision(
@@ -136,7 +149,7 @@ def _odd_label(facts: ColumnFacts) -> str:
     for says_number in (is_number, _says_number):  # plain ones first: a unit is odd among them
         others = [value for value in facts.values if not says_number(value)]
         if others and 2 * len(others) < len(facts.values):
-            return f" (text because of {min(others)!r})"
+            return f" ({ODD} {min(others)!r})"
     return ""
 
 
@@ -231,7 +244,10 @@ def forced(name: str, kind: str, facts: ColumnFacts) -> KindDecision:
         if facts.values is None:
             fault = f"it has more than {TRACKED:,} different values"
         elif kind == "ordered" and facts.type == "label" and facts.order is None:
-            fault = f"it holds {_some_label(facts)!r}: declare the order of its labels"
+            fault = (
+                f"it holds {_some_label(facts)!r}: number its labels, or declare their order in a "
+                "frame, as pandas.Categorical(…, ordered=True) does"
+            )
     elif facts.type != "number":
         if kind == "real" and facts.is_long:
             return KindDecision("real", ASKED_FOR)
@@ -348,6 +364,15 @@ ROW_LABELS = "row labels: a column without a name"
 
 IDENTIFIERS = "identifiers"
 """What names rows instead of describing them."""
+
+NAMES = f"{IDENTIFIERS} as text"
+"""Those that can be labels, and no numbers."""
+
+ODD = "text because of"
+"""What names the cell that makes text of a column of numbers."""
+
+CORRECT = "cells that are no numbers have to be corrected, or left empty"
+"""What to do about such cells."""
 
 UNIQUE = f"a different whole number in every row, as {IDENTIFIERS} have"
 """Why a column that numbers the rows is set aside."""

@@ -52,10 +52,11 @@ _SAME = str.maketrans({"\u00a0": " ", "\u202f": " ", "\u2009": " ", "\u2212": "-
 def _body(decimal: str) -> re.Pattern[str]:
     other = re.escape("," if decimal == "." else ".")
     mark = re.escape(decimal)
-    # Groups of thousands have three digits each, and no number begins with a 0 before others.
-    whole = (
-        rf"(?:0|[1-9]\d*|[1-9]\d{{0,2}}(?P<separator>[{other}' ])\d{{3}}(?:(?P=separator)\d{{3}})*)"
-    )
+    # Groups of thousands have three digits each, in India two before the last three, and no number
+    # begins with a 0 before others.
+    groups = rf"[1-9]\d{{0,2}}(?P<separator>[{other}' ])\d{{3}}(?:(?P=separator)\d{{3}})*"
+    lakhs = rf"[1-9]\d?(?:(?P<lakh>{other})\d\d)+{other}\d{{3}}"
+    whole = rf"(?:0|[1-9]\d*|{groups}|{lakhs})"
     return re.compile(rf"{whole}(?P<fraction>{mark}\d*)?|(?P<bare>{mark}\d+)")
 
 
@@ -75,7 +76,7 @@ def number_text(text: str, decimal: str) -> NumberText | None:
     unit = _unit(found["before"], found["after"] or "", bool(found["space"]))
     if unit is None:
         return None
-    separator = body["separator"] or ""
+    separator = body["separator"] or body["lakh"] or ""
     digits = found["digits"].replace(separator, "") if separator else found["digits"]
     value = float(digits.replace(decimal, ".") + (found["power"] or ""))
     style = separator + (decimal if body["fraction"] or body["bare"] else "")

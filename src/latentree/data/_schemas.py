@@ -12,8 +12,12 @@ from latentree.data._checks import OddCell, listing
 from latentree.data._column_facts import TRACKED, ColumnFacts, column_facts
 from latentree.data._kinds import (
     ASKED_FOR,
+    CORRECT,
     DATES,
+    FEW_VALUES,
     IDENTIFIERS,
+    NAMES,
+    ODD,
     ROW_LABELS,
     KindDecision,
     check_wanted,
@@ -25,7 +29,7 @@ from latentree.data._kinds import (
 )
 from latentree.data._raw import Column, RawTable, object_array
 from latentree.data._scales import by_scale
-from latentree.data._table import FAMILIES, KINDS, Schema, SetAside, Table
+from latentree.data._table import FAMILIES, KINDS, ColumnKind, Schema, SetAside, Table
 from latentree.errors import DataError, DataWarning
 from latentree.typing import Family, Kind, KindsByName
 
@@ -149,24 +153,41 @@ def _refuse_fractions(columns: Sequence[tuple[str, ColumnFacts]]) -> None:
 
 
 def warn_of_aside(schema: Schema) -> None:
-    """Warn of the columns that are set aside, except row labels and those ignored on request."""
+    """Warn of columns that are set aside, except row labels and those ignored on request.
+
+    And of columns of numbers that single cells make categories of. With few labels these are meant:
+    floors 1, 2 and "ground".
+    """
     quiet = (ROW_LABELS, ASKED_FOR)
     told = [column for column in schema.aside if column.why not in quiet]
     if told:
         what = "column is" if len(told) == 1 else "columns are"
         text = f"{len(told)} {what} set aside: {aside_listing(told)}{_aside_hint(told)}"
         warnings.warn(text, DataWarning, 5)
+    many = dict(zip(schema.names, schema.cardinalities > FEW_VALUES, strict=True))
+    odd = [column for column in schema.columns if many.get(column.name) and ODD in column.why]
+    if odd:
+        what = "column is" if len(odd) == 1 else "columns are"
+        warnings.warn(
+            f"{len(odd)} {what} taken as text, not as numbers: {aside_listing(odd)}; {CORRECT}",
+            DataWarning,
+            5,
+        )
 
 
 def _aside_hint(aside: Sequence[SetAside]) -> str:
     """Say how columns that are set aside can be used all the same."""
     hints = []
-    named = next((column.name for column in aside if IDENTIFIERS in column.why), None)
+    named = next((column for column in aside if IDENTIFIERS in column.why), None)
     if named is not None:
-        hints.append(f"kinds={{{named!r}: 'real'}} takes an identifier as a number")
+        kind, what = ("category", "labels") if NAMES in named.why else ("real", "numbers")
+        hints.append(f"kinds={{{named.name!r}: {kind!r}}} takes identifiers as {what}")
     if any(column.why.startswith(DATES) for column in aside):
         hints.append("dates have to be turned into numbers or labels, such as the month")
-    return "; to use them, " * bool(hints) + ", and ".join(hints)
+    if any(ODD in column.why for column in aside):
+        hints.append(CORRECT)
+    them = "it" if len(aside) == 1 else "them"
+    return f"; to use {them}, " * bool(hints) + ", and ".join(hints)
 
 
 def warn_of_codes(table: Table) -> None:
@@ -185,7 +206,7 @@ def warn_of_codes(table: Table) -> None:
         )
 
 
-def aside_listing(aside: Sequence[SetAside]) -> str:
+def aside_listing(aside: Sequence[SetAside | ColumnKind]) -> str:
     """List columns that are set aside, those with one reason together."""
     groups: dict[str, list[str]] = {}
     for column in aside:

@@ -261,12 +261,16 @@ def describe_parts(distances: Distances, group: IntArray, tested: IntArray | Non
 def _describe_nothing(distances: Distances) -> str:
     """Say that all variables look independent, and how dependent the most dependent pair looks."""
     m = distances.n_variables
-    said = f"{NOTHING} among the {m} variables, and the tree has no edges"
+    said = f"{NOTHING} among the {m:,} variables, and the tree has no edges"
     if distances.n_samples is None:
         return said
     first, second, r, p = strongest_pair(distances)
     pair = f"{distances.names[first]!r} and {distances.names[second]!r}"
+    if m == 2:
+        return (
+            f"{said}: {pair} have correlation {r:.2f}, and p = {p:.2g} in the test of independence"
+        )
     return (
-        f"{said}: the most dependent pair, {pair}, has correlation {r:.2f} with p = {p:.2g}, among "
-        f"{m * (m - 1) // 2:,} pairs"
+        f"{said}: the most dependent pair, {pair}, has correlation {r:.2f}, and p = {p:.2g} in the "
+        f"test of independence, among {m * (m - 1) // 2:,} pairs"
     )

@@ -49,6 +49,10 @@ _TITLE_LINES = 20
 _NUMBER = re.compile(r"\s*[-+]?(\d+[.,]?\d*|[.,]\d+)([eE][-+]?\d+)?\s*")
 
 
+_SEPARATOR = re.compile(rb"\"?sep=([,;|\t])\"?\r?\n", re.IGNORECASE)
+"""A first line by which spreadsheets say what separates cells."""
+
+
 class TextDialect(NamedTuple):
     """What the first lines tell of a file."""
 
@@ -249,6 +253,9 @@ def _find_dialect(
         raise FileError("holds binary data, not text: is the suffix right?")
     block = block.removeprefix(b"\xef\xbb\xbf")
     whole = block
+    said = _SEPARATOR.match(block)
+    if said is not None:
+        delimiter, block = said[1].decode(), block[said.end() :]
     if header is not False:
         block = _without_title(path, block, delimiter)
     line, rest = _first_line(block)
@@ -273,8 +280,10 @@ def _find_dialect(
             "not names: say header=False if it is data, header=True if these are the names"
         )
     if header is False:
-        return TextDialect(default_names(len(cells)), delimiter, decimal, 0, is_aligned), block
+        rest = block  # all lines are data
     n_lines = whole[: len(whole) - len(rest)].count(b"\n")
+    if header is False:
+        return TextDialect(default_names(len(cells)), delimiter, decimal, n_lines, is_aligned), rest
     if delimiter in "\t ":
         line, _ = _first_line(_squeezed(rest) if is_aligned else rest)
         if len(_split(line, delimiter)) == len(cells) + 1:
@@ -405,8 +414,8 @@ def _parse(
     for row in ragged:
         where = "" if row.number is None else f"line {n_lines + row.number}: "
         raise FileError(
-            f"{where}{row.actual_columns} cells, but there are {row.expected_columns} columns: "
-            f"{shown(row.text)}"
+            f"{where}{row.actual_columns} cell{'s' * (row.actual_columns != 1)}, but there are "
+            f"{row.expected_columns} columns: {shown(row.text)}"
         )
     raise FileError(f"cannot be read: {reason}")
 
