@@ -8,7 +8,8 @@ the part; what depends on several parts, such as sizes, is checked by whoever re
 {'name': 'a', 'at': array([1., 2.])}
 >>> point.read({"name": "a", "at": [1, -2]}, "the point")
 Traceback (most recent call last):
-latentree.errors.FileError: at[1] is -2, but must be at least 0
+    ...
+latentree.errors.FileError: the point.at[1] is -2, but must be at least 0
 >>> write(point, {"name": "a", "at": np.ones(2)})
 '{"at": [1.0, 1.0], "name": "a"}'
 """

@@ -73,3 +73,10 @@ def test_best_move_equals_dense_regressions(seed):
     assert found.gain == pytest.approx(gain, rel=1e-4)
     assert found.cut == link
     assert set(found.ends) == set(ends)
+
+
+@pytest.mark.parametrize("m", [128, 129])
+def test_large_blocks_say_that_weak_links_stay(m):
+    X = lt.simulate.random_gaussian_model(lt.simulate.double_star(m), 0, (0.6, 0.8)).sample(500, 1)
+    notes = lt.LatentTree(method="clnj", max_steps=0).fit(X).report_.notes
+    assert any("weak links were not looked at" in note for note in notes) == (m > 128)

@@ -116,8 +116,20 @@ class Emission(ABC):
         """Variance of the values for every state."""
 
     @abstractmethod
-    def likelihoods(self, values: FloatArray) -> Likelihoods:
-        """Return the log-likelihoods of distinct values, of which one may be missing."""
+    def likelihoods(self, values: FloatArray, room: FloatArray | None = None) -> Likelihoods:
+        """Return the log-likelihoods of distinct values, of which one may be missing.
+
+        Parameters
+        ----------
+        values : array of float
+        room : array of shape (3, n_states, values.size), optional
+            Memory that the result may lie in, the logarithms first: EM asks in every step, and
+            fresh memory would take longer than the numbers.
+
+        Returns
+        -------
+        Likelihoods
+        """
 
     def log_likelihood(self, values: FloatArray) -> FloatArray:
         """Return the log-probability of values as recorded.
@@ -321,9 +333,9 @@ class GaussianEmission(FreeEmission):
         """Variance of the values for every state."""
         return np.asarray(self.sd**2)
 
-    def likelihoods(self, values: FloatArray) -> Likelihoods:
+    def likelihoods(self, values: FloatArray, room: FloatArray | None = None) -> Likelihoods:
         """Return log-probabilities, and the moments of values within their cells."""
-        logs, *within = np.empty((3, self.n_states, values.size))
+        logs, *within = np.empty((3, self.n_states, values.size)) if room is None else room
         kernels.normal_logs(values, self.mean, self.sd, self.resolution, logs, *within)
         return Likelihoods(logs, within)
 
@@ -483,9 +495,9 @@ class CountEmission(FreeEmission):
         """Variance of the counts for every state."""
         return np.asarray(self.mean + self.mean**2 / self.size)
 
-    def likelihoods(self, values: FloatArray) -> Likelihoods:
+    def likelihoods(self, values: FloatArray, room: FloatArray | None = None) -> Likelihoods:
         """Return log-probabilities."""
-        logs = np.empty((self.n_states, values.size))
+        logs = np.empty((self.n_states, values.size)) if room is None else room[0]
         kernels.count_logs(values, self.mean, self.size, logs)
         return Likelihoods(logs)
 

@@ -61,6 +61,8 @@ class Scratch(NamedTuple):
     """Counts of each part of the rows, a number an entry of the tables."""
     handed: FloatArray
     """Posterior weights that each part of the rows hands down to patterns."""
+    emitted: FloatArray
+    """Likelihoods of values of leaves without states, and twice as much for the leaves."""
 
 
 class PassMemory:
@@ -134,17 +136,29 @@ class Expectation:
         places = self.patterns.emissions
         if not places.columns.size:
             return self.run(theta)
-        emitted, leaves = np.empty(places.n_likelihoods), []
+        room, leaves = self.scratch().emitted.reshape(3, -1), []
         with tiny(self.is_tiny):
-            for e in np.argsort(places.columns).tolist():
-                column, values = int(places.columns[e]), places.values_of(e)
-                emission, block = emissions[column], places.block(emitted, e)
+            for column, values, place in self._leaves:
+                emission = emissions[column]
                 assert emission is not None
-                block[:], within = emission.likelihoods(values)
-                leaves.append((emission, values, block, within, (units or {}).get(column)))
-            result = self.run(theta, emitted)
+                own = room[:, place].reshape(3, -1, values.size)
+                logs, within = emission.likelihoods(values, own)
+                if not np.may_share_memory(logs, own):
+                    own[0] = logs
+                leaves.append((emission, values, own[0], within, (units or {}).get(column)))
+            result = self.run(theta, room[0])
             sums = [emission.expected(*rest) for emission, *rest in leaves]
         return result._replace(leaves=tuple(sums))
+
+    @cached_property
+    def _leaves(self) -> list[tuple[int, FloatArray, slice]]:
+        """Column, distinct values and place of likelihoods of the leaves, in order of columns."""
+        places = self.patterns.emissions
+        ends = places.starts + places.n_states * places.sizes
+        return [
+            (int(places.columns[e]), places.values_of(e), slice(places.starts[e], ends[e]))
+            for e in np.argsort(places.columns).tolist()
+        ]
 
     def run(self, theta: FloatArray, emitted: FloatArray | None = None) -> ExpectedCounts:
         """Log-likelihood and expected counts under the tables ``theta`` (rooted as compiled).

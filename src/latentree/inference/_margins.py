@@ -567,8 +567,9 @@ class ScoreEmission(Emission):
         """How precisely values are recorded."""
         return self.margin.resolution
 
-    def likelihoods(self, values: FloatArray) -> Likelihoods:
+    def likelihoods(self, values: FloatArray, room: FloatArray | None = None) -> Likelihoods:
         """Return log-probabilities, and the ends of the values' cells as values of y."""
+        del room
         half, mean = 0.5 * self.resolution, self.rho * self.points[:, None]
         low, high = (self.margin.score(values + side * half) for side in (-1, 1))
         out = log_interval((low - mean) / self._spread, (high - mean) / self._spread)

@@ -60,7 +60,8 @@ class PassPlan:
         self.row_parts = _row_parts(work, self.slots, self.n_handed)
         n_parts = len(self.row_parts)
         counted, handed = n_parts * patterns.layout.size, n_parts * self.n_handed
-        self.scratch_sizes = (*[self.n_values] * 3, counted, handed)
+        emitted = 3 * patterns.emissions.n_likelihoods
+        self.scratch_sizes = (*[self.n_values] * 3, counted, handed, emitted)
         self.pattern_parts, self.down_parts = self._pattern_parts(set(by_row_components))
 
     def _mark_by_row(self, number: int) -> bool:

@@ -80,9 +80,9 @@ class ZeroInflatedEmission(FreeEmission):
         second = self.counts.variance + self.counts.mean**2
         return np.asarray((1.0 - self.zeros) * second - self.mean**2)
 
-    def likelihoods(self, values: FloatArray) -> Likelihoods:
+    def likelihoods(self, values: FloatArray, room: FloatArray | None = None) -> Likelihoods:
         """Return log-probabilities."""
-        logs, zeros = self.counts.likelihoods(values).logs, self.zeros[:, None]
+        logs, zeros = self.counts.likelihoods(values, room).logs, self.zeros[:, None]
         logs = logs + np.where(np.isnan(values), 0.0, np.log1p(-zeros))
         with np.errstate(divide="ignore"):
             return Likelihoods(np.where(values == 0, np.logaddexp(logs, np.log(zeros)), logs))

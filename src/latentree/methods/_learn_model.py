@@ -92,10 +92,12 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
+    import numpy as np
+
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
     from latentree.models import with_fitted_lengths, with_sorted_states
-    from latentree.structure import describe_parts, independent_groups
+    from latentree.structure import describe_parts, describe_unmoved, independent_groups
 
     clock = time.perf_counter()
     chosen = chosen_options(method, options)
@@ -137,7 +139,9 @@ def learn_model(
         report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
     if groups is not None:
         parts = describe_parts(distances, model.tree.components[: groups.size], groups)
-        report = replace(report, notes=(*report.notes, *filter(None, [parts])))
+        moves = entry.name in ("clnj", "clrg")
+        unmoved = describe_unmoved(np.bincount(groups)) if moves else ""
+        report = replace(report, notes=(*report.notes, *filter(None, [parts, unmoved])))
     return Fitted(model, report.timed(time.perf_counter() - clock))
 
 

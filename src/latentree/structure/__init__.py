@@ -40,6 +40,7 @@ from latentree.structure._hidden_chow_liu import hidden_chow_liu, hidden_mutual_
 from latentree.structure._independence import APART, describe_parts, independent_groups
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
+from latentree.structure._regraft import describe_unmoved
 from latentree.structure._relationships import Relation, Relationships, node_relationships
 from latentree.structure._sampling import sample_trees
 from latentree.structure._spanning import candidate_pairs
@@ -59,6 +60,7 @@ __all__ = [
     "cl_grouping",
     "contract_short",
     "describe_parts",
+    "describe_unmoved",
     "hidden_chow_liu",
     "hidden_mutual_information_tree",
     "independent_groups",

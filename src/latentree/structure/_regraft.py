@@ -33,6 +33,31 @@ _MOVES = 12
 """Moves at most, a bound on the work."""
 
 
+def describe_unmoved(block_sizes: IntArray) -> str:
+    """Say that weak links were left where they are, in blocks with too many variables.
+
+    Parameters
+    ----------
+    block_sizes : array of int
+        Numbers of variables that hang together.
+
+    Returns
+    -------
+    str
+        Empty where no block is so large.
+
+    Examples
+    --------
+    >>> describe_unmoved(np.array([100, 2])), describe_unmoved(np.array([200]))[:30]
+    ('', 'weak links were not looked at ')
+    """
+    if block_sizes.max(initial=0) <= LARGEST:
+        return ""
+    return (
+        f"weak links were not looked at again: blocks of more than {LARGEST} variables go without"
+    )
+
+
 class RegraftMove(NamedTuple):
     """A link to cut (by lower node) and the ends of the one that replaces it, as places.
 
