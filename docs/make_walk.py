@@ -4,7 +4,6 @@ import sys
 from collections.abc import Iterator
 from pathlib import Path
 from types import FrameType
-from typing import Any
 
 import latentree as lt
 
@@ -29,13 +28,12 @@ puts the report together.
 
 
 class Walk:
-    """Collects calls of functions of latentree, once per caller."""
+    """Collects calls of functions of latentree, once per caller that is shown."""
 
     def __init__(self) -> None:
-        self.depth = 0
         self.lines: list[tuple[int, str]] = []
-        self.seen: set[tuple[Any, ...]] = set()
-        self.path: list[str] = []
+        self.seen: set[tuple[str, ...]] = set()
+        self.path: list[tuple[str, tuple[str, ...]]] = []  # each call, and the shown ones above it
 
     def watch(self, frame: FrameType, event: str, _: object) -> None:
         """Note a call; a profile function of :func:`sys.setprofile`."""
@@ -45,14 +43,22 @@ class Walk:
         if name is None:
             return
         if event == "return":
-            if self.path and self.path[-1] == name:
+            if self.path and self.path[-1][0] == name:
                 self.path.pop()
             return
-        here = (*self.path, name)
-        if here not in self.seen and len(here) <= DEEPEST:
-            self.seen.add(here)
-            self.lines.append((len(self.path), name))
-        self.path.append(name)
+        caller, shown = self.path[-1] if self.path else ("", ())
+        if len(shown) < DEEPEST or enters_package(name, caller):
+            shown = (*shown, name)
+            if shown not in self.seen:
+                self.seen.add(shown)
+                self.lines.append((len(shown) - 1, name))
+        self.path.append((name, shown))
+
+
+def enters_package(name: str, caller: str) -> bool:
+    """Whether a function is a public one of another package than its caller."""
+    package, function = name.split(": ")
+    return not caller.startswith(package) and "_" not in (package[0], function.split(".")[-1][0])
 
 
 def function_of(frame: FrameType) -> str | None:

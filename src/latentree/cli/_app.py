@@ -73,7 +73,7 @@ def learn(
     ] = None,
     html: Annotated[
         str | None,
-        typer.Option("--html", metavar="FILE.html", help="Write a page to explore the model in."),
+        typer.Option("--html", metavar="FILE.html", help="Write an explorer page of the model."),
     ] = None,
     plot: Annotated[
         str | None,
@@ -85,7 +85,7 @@ def learn(
             "--support",
             min=0,
             metavar="N",
-            help="Learn again from so many sets of resampled rows, to say how sure the tree is.",
+            help="Learn again from N sets of resampled rows, to say how sure the tree is.",
         ),
     ] = 0,
     test_fraction: Fraction = 0.0,
@@ -94,7 +94,7 @@ def learn(
     output: Output,
     **fitting: OptionValue,
 ) -> None:
-    """Learn a model from a table, and show what it found."""
+    """Learn a model from a table, and show it."""
     from latentree.cli import _learning as learning
 
     learning.learn(
@@ -127,7 +127,7 @@ def compare(
     seed: Seed = 0,
     output: Output,
 ) -> None:
-    """Compare what all methods are worth on a table."""
+    """Compare methods on a table, by BIC and on held-out rows."""
     from latentree.cli import _learning as learning
 
     learning.compare(output.screen(), data, read, methods or (), test_fraction, seed, hidden or ())
@@ -140,7 +140,7 @@ def infer(
     data: AllData,
     out: Out = "-",
     errors: Annotated[
-        bool, typer.Option("--errors", help="Add standard errors, of Gaussian hidden variables.")
+        bool, typer.Option("--errors", help="Add standard errors of Gaussian hidden variables.")
     ] = False,
     query: QueryOptions,
     messages: Messages,
@@ -180,11 +180,11 @@ def predict(
             "--column",
             "-c",
             metavar="NAME",
-            help="The variable to predict, observed or hidden; the data may lack its column.",
+            help="The variable to predict, observed or hidden; the data need not have its column.",
         ),
     ],
     probabilities: Annotated[
-        bool, typer.Option("--proba", help="Probabilities of its values, not the most probable.")
+        bool, typer.Option("--proba", help="Write probabilities, not the most probable value.")
     ] = False,
     out: Out = "-",
     query: QueryOptions,
@@ -216,7 +216,7 @@ def sample(
     *,
     model: Model,
     rows: Annotated[
-        int, typer.Option("--rows", "-n", min=1, metavar="N", help="How many rows.")
+        int, typer.Option("--rows", "-n", min=1, metavar="N", help="Number of rows.")
     ] = 100,
     seed: Annotated[
         int | None,
@@ -241,7 +241,7 @@ def support(
     data: AllData,
     replicates: Annotated[
         int,
-        typer.Option("--replicates", "-n", min=1, metavar="N", help="How many trees."),
+        typer.Option("--replicates", "-n", min=1, metavar="N", help="Number of trees."),
     ] = 100,
     method: Annotated[
         str | None,
@@ -249,8 +249,8 @@ def support(
             "--method",
             "-m",
             metavar="NAME",
-            help="How trees are learned again; by default as the model was. posterior draws trees "
-            "that are as probable as they come.",
+            help="Method that learns the replicates; by default that of the model. posterior "
+            "draws trees from their posterior distribution.",
         ),
     ] = None,
     block_length: Annotated[
@@ -259,13 +259,13 @@ def support(
             "--block-length",
             min=1,
             metavar="ROWS",
-            help="Time series: draw so many consecutive rows at a time.",
+            help="For time series: draw N consecutive rows at a time.",
         ),
     ] = None,
     time_limit: Annotated[
         float | None,
         typer.Option(
-            "--time-limit", min=0.0, metavar="SECONDS", help="Begin no more after this time."
+            "--time-limit", min=0.0, metavar="SECONDS", help="Start no more after this time."
         ),
     ] = None,
     out: Annotated[
@@ -281,7 +281,7 @@ def support(
     query: QueryOptions,
     output: Output,
 ) -> None:
-    """Say how sure the tree of a model is, by learning it again from resampled rows.
+    """Say how sure the tree of a model is: learn it again from resampled rows.
 
     Or by trees that are drawn from their posterior (--method posterior).
     """
@@ -307,22 +307,22 @@ def plot(
         str | None, typer.Option("--size", metavar="WxH", help="Width and height in inches.")
     ] = None,
     theme: Annotated[
-        str, typer.Option("--theme", metavar="NAME", help="Colors for light or dark paper.")
+        str, typer.Option("--theme", metavar="NAME", help="A light or a dark background.")
     ] = "light",
     lengths: Annotated[
         bool, typer.Option("--lengths", help="Draw edges as long as their distances.")
     ] = False,
     wrap: Annotated[
         int | None,
-        typer.Option("--wrap", min=4, metavar="N", help="Characters of a line in labels."),
+        typer.Option("--wrap", min=4, metavar="N", help="Characters per line of a label."),
     ] = None,
     hidden_labels: Annotated[
-        bool, typer.Option("--hidden", help="Name hidden variables too.")
+        bool, typer.Option("--hidden", help="Label hidden variables, too.")
     ] = False,
     component: Component = None,
     messages: Messages,
 ) -> None:
-    """Draw a model into a picture."""
+    """Draw the tree of a model as a picture."""
     from latentree.cli import _using as using
 
     options = {
@@ -339,19 +339,19 @@ def explore(
     out: Annotated[str, typer.Argument(metavar="PAGE", help="An .html file.")],
     data: Annotated[
         list[str] | None,
-        typer.Option("--data", metavar="DATA", help="A table, to show how variables are spread."),
+        typer.Option("--data", metavar="DATA", help="A table, to show its distributions."),
     ] = None,
     rows: Annotated[
         bool,
-        typer.Option("--rows", help="Show rows of --data: typical and borderline ones of states."),
+        typer.Option("--rows", help="Show typical and borderline rows of --data."),
     ] = False,
     text: Annotated[
         str | None,
-        typer.Option("--text", metavar="COLUMN", help="Show rows by this column: documents, …"),
+        typer.Option("--text", metavar="COLUMN", help="Show rows by a column of texts."),
     ] = None,
     row_groups: Annotated[
         str | None,
-        typer.Option("--row-groups", metavar="COLUMN", help="Shares of states in groups of rows."),
+        typer.Option("--row-groups", metavar="COLUMN", help="Shares of states by group of rows."),
     ] = None,
     groups: Groups = None,
     cut: Cut = None,
@@ -360,7 +360,8 @@ def explore(
         typer.Option(
             "--annotations",
             metavar="FILE.csv",
-            help="More to color variables by: their names in the first column, a title over each.",
+            help="More columns to color variables by; the first column holds their names, the "
+            "first line titles.",
         ),
     ] = None,
     names: Names = None,
@@ -369,7 +370,7 @@ def explore(
     header: Header = None,
     messages: Messages,
 ) -> None:
-    """Write a page to explore a model in."""
+    """Write an explorer page of a model, one HTML file."""
     from latentree.cli import _using as using
 
     shown = using.RowDisplay(rows or text is not None, text, row_groups)
@@ -381,7 +382,7 @@ def explore(
 def compare_trees(
     *,
     first: Annotated[str, typer.Argument(metavar="A", help="A model file, or a tree file (.nwk).")],
-    second: Annotated[str, typer.Argument(metavar="B", help="Another, over the same variables.")],
+    second: Annotated[str, typer.Argument(metavar="B", help="Another of the same variables.")],
     html: Annotated[
         str | None,
         typer.Option(
@@ -413,7 +414,7 @@ def topics(
         str | None, typer.Option("--text", metavar="COLUMN", help="The column with the texts.")
     ] = None,
     name: Annotated[
-        str | None, typer.Option("--name", metavar="COLUMN", help="A column that names them.")
+        str | None, typer.Option("--name", metavar="COLUMN", help="A column with their names.")
     ] = None,
     date: Annotated[
         str | None,
@@ -432,11 +433,12 @@ def topics(
         typer.Option(
             "--topics",
             metavar="N",
-            help="Most narrow topics, or topics a level: 5,30. By default all coherent ones.",
+            help="Largest number of narrow topics, or of broad and narrow ones: 5,30. Default: "
+            "all coherent ones.",
         ),
     ] = None,
     n_words: Annotated[
-        int, typer.Option("--words", min=3, metavar="N", help="Words to learn from.")
+        int, typer.Option("--words", min=3, metavar="N", help="Number of words to learn from.")
     ] = 2_000,
     stop_words: Annotated[
         str,
@@ -445,7 +447,7 @@ def topics(
         ),
     ] = "english",
     max_phrase: Annotated[
-        int, typer.Option("--max-phrase", min=1, metavar="N", help="Most words of a phrase.")
+        int, typer.Option("--max-phrase", min=1, metavar="N", help="Most words in a phrase.")
     ] = 2,
     min_df: Annotated[
         int, typer.Option("--min-df", min=1, metavar="N", help="Fewest documents with a word.")
@@ -457,19 +459,19 @@ def topics(
             min=0.0,
             max=1.0,
             metavar="SHARE",
-            help="Largest share of documents with it.",
+            help="Leave out words in a larger share of the documents.",
         ),
     ] = 0.5,
     encoding: Annotated[
-        str, typer.Option("--encoding", metavar="NAME", help="Of text files.")
+        str, typer.Option("--encoding", metavar="NAME", help="Encoding of text files.")
     ] = "utf-8",
     method: Annotated[
         str,
-        typer.Option("--method", "-m", metavar="NAME", help="How the tree is learned."),
+        typer.Option("--method", "-m", metavar="NAME", help="Method that learns the tree."),
     ] = "hclt",
     time_limit: Annotated[
         float | None,
-        typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Most seconds for EM."),
+        typer.Option("--time-limit", min=0.0, metavar="SECONDS", help="Limit in seconds for EM."),
     ] = None,
     support: Annotated[
         int,
@@ -477,14 +479,14 @@ def topics(
             "--support",
             min=0,
             metavar="N",
-            help="Learn again from so many samples, to say which topics are doubtful.",
+            help="Learn again from N samples, to say which topics are doubtful.",
         ),
     ] = 0,
     title: Title = None,
     seed: Seed = 0,
     output: Output,
 ) -> None:
-    """Find the topics of documents, and write a page to read them in."""
+    """Find the topics of documents, and write a page to read them by topic."""
     from latentree.cli import _topics_command as running
 
     running.topics(
@@ -545,7 +547,7 @@ def show(
     component: Component = None,
     output: Output,
 ) -> None:
-    """Draw the tree of a model in the terminal."""
+    """Draw the tree of a model in the terminal, with its tables."""
     from latentree.cli import _using as using
 
     using.show(output.screen(), model, all_nodes, names, component, cut, fit)
@@ -555,7 +557,7 @@ def show(
 def demo(
     *,
     folder: Annotated[
-        str, typer.Option("--folder", metavar="FOLDER", help="Where models and pictures go.")
+        str, typer.Option("--folder", metavar="FOLDER", help="Folder for models and pictures.")
     ] = "demo",
     seed: Seed = 0,
     messages: Messages,
@@ -568,7 +570,7 @@ def demo(
 
 @command(app)
 def doctor(*, output: Output) -> int:
-    """Say what is installed and how it runs, with a short self-test: for reports of faults."""
+    """Say what is installed and whether it works, for bug reports."""
     from latentree.cli._doctor import doctor as run
 
     return run(output.screen())

@@ -120,7 +120,7 @@ Out = Annotated[
     str,
     typer.Option(
         "--out", "-o", metavar="FILE",
-        help="Where the table goes, in the format of the name; - for CSV to standard output.",
+        help="Write the table here, in the format of the suffix; - for CSV to standard output.",
     ),
 ]  # fmt: skip
 Seed = Annotated[
@@ -151,7 +151,7 @@ Cut = Annotated[
     int | None,
     typer.Option(
         "--cut", metavar="K", min=1,
-        help="Cut the tree into the K tightest groups of variables, such as scales, in colors.",
+        help="Color the K tightest groups of variables, such as scales.",
     ),
 ]  # fmt: skip
 Names = Annotated[
@@ -163,29 +163,29 @@ Names = Annotated[
 Component = Annotated[
     int | None,
     typer.Option(
-        "--component", metavar="K", min=0, help="Of a mixture, the tree to take; else the largest."
+        "--component", metavar="K", min=0, help="The tree of a mixture. Default: the largest."
     ),
 ]
 OneTree = Annotated[
     int | None,
-    typer.Option("--component", metavar="K", min=0, help="Of a mixture, only this tree; else all."),
+    typer.Option("--component", metavar="K", min=0, help="Only this tree of a mixture."),
 ]
-Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="What it is called.")]
+Title = Annotated[str | None, typer.Option("--title", metavar="TEXT", help="A title.")]
 Quiet = Annotated[bool, typer.Option("--quiet", "-q", help="No messages and no progress.")]
 Json = Annotated[bool, typer.Option("--json", help="Print the result as JSON.")]
 Header = Annotated[
     bool | None,
     typer.Option(
         "--header/--no-header", show_default=False,
-        help="Whether the first line of text holds names; must be said if it looks like data.",
+        help="Whether the first line holds names; needed if it looks like data.",
     ),
 ]  # fmt: skip
 Missing = Annotated[
     list[str] | None,
     typer.Option(
         "--na", metavar="VALUE",
-        help="A text or number that stands for missing cells, beside NA, N/A, ., ?, - and empty "
-        "ones; may be repeated.",
+        help="A text or number that means a missing cell, in addition to NA, N/A, ., ?, - and "
+        "empty cells; may be repeated.",
     ),
 ]  # fmt: skip
 Encoding = Annotated[
@@ -198,7 +198,7 @@ Sheet = Annotated[
     str | None,
     typer.Option(
         "--sheet", metavar="NAME",
-        help="Sheet of a workbook, by name or number; else the first that holds anything.",
+        help="Sheet of a workbook, by name or number. Default: the first that is not empty.",
     ),
 ]  # fmt: skip
 
@@ -247,14 +247,14 @@ class ReadOptions(NamedTuple):
     ] = None
     drop: Annotated[
         str | None,
-        typer.Option("--drop", metavar="A,B,…", callback=names, help="Leave these columns out."),
+        typer.Option("--drop", metavar="A,B,…", callback=names, help="Leave out these columns."),
     ] = None
     kind: Annotated[
         list[str] | None,
         typer.Option(
             "--kind", metavar="NAME=KIND",
-            help="Take a column as real, count, ordered, category or ignore; may be repeated. NAME "
-            "may be a pattern: 'q_*=ordered', '*=count'.",
+            help="Read a column as real, count, ordered, category or ignore; may be repeated. "
+            "NAME may be a pattern: 'q_*=ordered', '*=count'.",
         ),
     ] = None  # fmt: skip
     na: Missing = None
@@ -282,7 +282,8 @@ class QueryOptions(NamedTuple):
         str,
         typer.Option(
             "--unseen", metavar="WHAT", callback=one_of("--unseen", ("error", "missing")),
-            help="Labels that the model does not know: error, or missing to take them as missing.",
+            help="What to do with labels that the model does not know: error, or missing to treat "
+            "them as missing cells.",
         ),
     ] = "error"  # fmt: skip
     na: Missing = None

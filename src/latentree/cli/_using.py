@@ -231,7 +231,7 @@ def plot(
     cut: int | None = None,
     **options: PlotOption,
 ) -> None:
-    """Draw a model into a picture."""
+    """Draw the tree of a model as a picture."""
     _check_cut(cut, groups)
     outputs.check_apart([out], [model_path])
     outputs.check_target(out)
@@ -331,7 +331,7 @@ def explore(
     shown: RowDisplay,
     component: int | None = None,
 ) -> None:
-    """Write a page to explore a model in."""
+    """Write an explorer page of a model, one HTML file."""
     _check_cut(tables.cut, tables.groups)
     outputs.check_apart([out], [model_path, *tables.data])
     outputs.check_target(out)

@@ -152,47 +152,47 @@ HIDDEN = ("states", "gaussian", "ranks", "normal")
 OPTIONS: Mapping[str, Option] = {
     "hidden": Option(
         words(*HIDDEN, unlisted=("cells",)), None,
-        "what hidden variables are: states, or Gaussian variables, of which an ordered column "
-        "shows the interval between two thresholds. Before Gaussian variables, normal takes real "
-        "columns as they are and ranks takes their ranks, so that tails and outliers do not decide "
-        "the tree; with gaussian the BIC chooses. Default: Gaussian if all columns are real, the "
-        "one with the higher BIC if all are ordered or real, and states otherwise",
+        "what hidden variables are: states, or gaussian. normal and ranks are Gaussian, too: "
+        "normal uses the values of real columns, ranks their ranks, which limits the influence of "
+        "outliers; with gaussian, BIC chooses between them. Default: gaussian if all columns are "
+        "real, the one with the higher BIC if all are ordered or real, and states otherwise",
         ("--hidden",), "WHAT",
     ),
     "n_states": Option(
         whole_numbers(2) | words("auto"), None,
         "number of states of each hidden variable. Default: the most common number among the "
-        "columns; lcm and mixed tables choose it by criterion. auto, the default of hclt: as many "
-        "as predict held-out rows best",
+        "columns; lcm and mixed tables choose it by criterion. auto, the default of hclt: the "
+        "number that predicts held-out rows best",
         ("--states",), "K",
     ),
     "n_trees": Option(
         whole_numbers(1) | words("auto"), None,
         "number of trees of a mixture, each with its own structure and parameters. Default: one; "
-        "for hclt on discrete columns 4 to 32, unless n_states is given. auto: as many as predict "
-        "held-out rows best",
+        "for hclt on discrete columns 4 to 32, unless n_states is given. auto: the number that "
+        "predicts held-out rows best",
         ("--trees",), "N",
     ),
     "n_hidden": Option(
         whole_numbers(0), None,
-        "number of hidden variables: the most for reg_clrg and reg_clnj; the exact number for "
-        "refined, where columns are dependent",
+        "number of hidden variables: at most so many for reg_clrg and reg_clnj, exactly so many "
+        "for refined (fewer if columns are independent)",
         ("--n-hidden",), "N",
     ),
     "start": Option(
         _NAMES, None,
-        "the method, or several, whose tree is refined. Default: the best of nj, clnj and clrg",
+        "the method, or several methods, whose tree is refined. Default: the best of nj, clnj and "
+        "clrg",
         ("--start",), "A,B,…",
     ),
     "criterion": Option(
         words("bic", "ebic", "aic", "cv") | real_numbers(0.0), "bic",
-        "what refined maximizes: bic, ebic, aic, cv (chosen by held-out rows), or a multiple of "
-        "the penalty of BIC, such as 0.5. On mixed tables, bic, aic or cv chooses the numbers of "
-        "states for all methods",
+        "what refined maximizes: bic, ebic, aic, cv (a penalty chosen by held-out rows), or a "
+        "multiple of the penalty of BIC, such as 0.5. On mixed tables, bic, aic or cv also "
+        "chooses the numbers of states, whatever the method",
         ("--criterion", "--score"), "NAME",
     ),
     "max_states": Option(
-        whole_numbers(2), None, "largest number of states of a hidden variable. Default: free",
+        whole_numbers(2), None, "largest number of states of a hidden variable. Default: no limit",
         ("--max-states",), "K",
     ),
     "prior_weight": Option(
@@ -201,12 +201,12 @@ OPTIONS: Mapping[str, Option] = {
     ),
     "max_steps": Option(
         whole_numbers(0), 5_000,
-        "largest number of steps of EM; with 0, parameters follow from the distances (Gaussian and "
-        "symmetric families)",
+        "largest number of steps of EM; with 0, parameters are computed from the distances "
+        "(Gaussian and symmetric families)",
     ),
     "time_limit": Option(
         real_numbers(0.0, infinite=True), None,
-        "most seconds for EM and for the search of refined", ("--time-limit",), "SECONDS",
+        "limit in seconds for EM and for the search of refined", ("--time-limit",), "SECONDS",
     ),
 }  # fmt: skip
 """Every option by its name."""
@@ -302,21 +302,21 @@ METHODS: Mapping[str, Method] = {
             _ALL[:-1], from_distances=True,
         ),
         _search(
-            "reg_clnj", "clnj, where hidden variables enter only if they raise the BIC",
+            "reg_clnj", "clnj, adding hidden variables only if they raise the BIC",
             "regularized_cl_grouping", "n_hidden", subroutine="nj",
         ),
         _search(
-            "reg_clrg", "clrg, where hidden variables enter only if they raise the BIC",
+            "reg_clrg", "clrg, adding hidden variables only if they raise the BIC",
             "regularized_cl_grouping", "n_hidden", subroutine="rg",
         ),
-        _search("independent", "no edges: what any other model has to beat", "independent"),
+        _search("independent", "no edges; every other method has to beat it", "independent"),
         _search("lcm", "one hidden variable: a latent class or one-factor model", "latent_class",
                 "n_states", *OF_MIXED),
         _search("bin", "a binary tree, joined greedily from the bottom up", "binary_tree"),
         _search("refined", "a tree from distances, improved by local changes", "refined",
         *OF_SEARCH),
         Method(
-            "consensus", "the splits that are probably true, the rest left open",
+            "consensus", "the splits that are probably true; the rest is left open",
             "latentree.support:consensus", ("hidden", "n_states", "prior_weight", *_EM),
         ),
     )
