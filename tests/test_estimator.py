@@ -246,6 +246,16 @@ def test_impute_keeps_a_column_without_a_name():
     assert not filled.isna().any().any()
 
 
+@pytest.mark.parametrize("make", FRAMES)
+def test_columns_may_be_called_like_arguments(real, make):
+    names = ["self", "cls", "name", "columns", "index", "data", "values", "mean"]
+    frame = pd.DataFrame(real[:100], columns=names[: real.shape[1]])
+    learned = lt.LatentTree("chow_liu").fit(FRAMES[make](frame))
+    filled = learned.impute(FRAMES[make](frame.iloc[:, 4:]))
+    assert list(filled if isinstance(filled, dict) else filled.columns) == names[4:] + names[:4]
+    assert learned.sample(2, 0) is not None
+
+
 @pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
 @pytest.mark.parametrize("make", FRAMES)
