@@ -333,7 +333,7 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
 def test_mistakes_are_named(real):
     with pytest.raises(ModelError, match="method is 'magic'"):
         lt.LatentTree(method="magic").fit(real)
-    with pytest.raises(ModelError, match="one of auto, gaussian, discrete, symmetric, mixed$"):
+    with pytest.raises(ModelError, match=r"one of auto, gaussian, discrete, symmetric, mixed$"):
         lt.LatentTree(family="magic").fit(real)
     with pytest.raises(DataError, match="1 sample"):
         lt.LatentTree().fit(real[:1])
