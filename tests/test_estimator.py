@@ -246,6 +246,16 @@ def test_impute_keeps_a_column_without_a_name():
     assert not filled.isna().any().any()
 
 
+@pytest.mark.parametrize("make", FRAMES)
+def test_columns_may_be_called_like_arguments(real, make):
+    names = ["self", "cls", "name", "columns", "index", "data", "values", "mean"]
+    frame = pd.DataFrame(real[:100], columns=names[: real.shape[1]])
+    learned = lt.LatentTree("chow_liu").fit(FRAMES[make](frame))
+    filled = learned.impute(FRAMES[make](frame.iloc[:, 4:]))
+    assert list(filled if isinstance(filled, dict) else filled.columns) == names[4:] + names[:4]
+    assert learned.sample(2, 0) is not None
+
+
 @pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
 @pytest.mark.parametrize("make", FRAMES)
@@ -323,6 +333,8 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
 def test_mistakes_are_named(real):
     with pytest.raises(ModelError, match="method is 'magic'"):
         lt.LatentTree(method="magic").fit(real)
+    with pytest.raises(ModelError, match=r"one of auto, gaussian, discrete, symmetric, mixed$"):
+        lt.LatentTree(family="magic").fit(real)
     with pytest.raises(DataError, match="1 sample"):
         lt.LatentTree().fit(real[:1])
     learned = lt.LatentTree().fit(real)
