@@ -158,3 +158,13 @@ export function shareBar(share, mark = null, kind = "") {
   }
   return bar;
 }
+
+/** A bar from the middle line to the left or to the right, of a value from −1 to 1. */
+export function sideBar(value) {
+  const bar = element("span", { class: "share side", "aria-hidden": "true" });
+  const fill = element("span", { class: value < 0 ? "fill less" : "fill" });
+  fill.style.width = `${(50 * Math.min(Math.abs(value), 1)).toFixed(2)}%`;
+  fill.style.marginLeft = value < 0 ? `${(50 * (1 - Math.min(-value, 1))).toFixed(2)}%` : "50%";
+  bar.append(fill);
+  return bar;
+}

@@ -14,7 +14,9 @@ const FEWEST_ITEMS = 6; // variables farther away stand in for neighbors that ar
 const MOST_ITEMS = 12;
 const MOST_WORDS = 2; // items that name a state
 const NOTABLE = 0.25; // standard deviations by which an item sets a state apart
+const STEPS = 50; // of the power method
 const FULL = 1.2; // the same that have the full color
+const ONE_LINE = 0.5; // share of what tells states apart above which they lie on a line
 const YES = /^(1|1\.0|yes|y|true)$/i;
 
 /** The profile of a hidden variable with states. */
@@ -27,20 +29,62 @@ export function profileSection(state, v) {
   const profiles = Array.from(sizes, (size, k) => ({ k, size, cells: cells(k) }));
   const captions = profiles.map((profile) => captionOf(model, items, profile));
   const bySize = profiles.toSorted((a, b) => b.size - a.size || a.k - b.k);
-  const large = new Set(bySize.slice(0, MOST_STATES).map(({ k }) => k));
-  const shown = profiles.filter(({ k }) => large.has(k));
+  const shown = bySize.slice(0, MOST_STATES);
+  const score = mainDirection(shown);
+  if (score) shown.sort((a, b) => score(a) - score(b) || a.k - b.k);
   return section(
     "States",
     many(sizes.length),
     stateButtons(
       state,
       v,
-      [...large].sort((a, b) => a - b),
+      shown.map(({ k }) => k),
       captions,
     ),
+    orderNote(shown, score !== null),
     rest(state, v, bySize.slice(MOST_STATES), captions),
     heatMap(state, v, items, shown),
   );
+}
+
+function orderNote({ length }, isLine) {
+  if (length < 3) return null;
+  const how = isLine
+    ? "from one end of what tells them apart most to the other"
+    : "the largest first: no single scale tells them apart";
+  return element("p", { class: "quiet" }, `In order: ${how}.`);
+}
+
+/**
+ * The place of states on the line along which they differ most: the first principal direction of
+ * what they answer, in which the item that says most rises. Null where they lie on no line.
+ */
+function mainDirection(profiles) {
+  const width = profiles[0].cells.length;
+  const total = profiles.reduce((sum, { size }) => sum + size, 0);
+  const mean = Array.from({ length: width }, (_, i) =>
+    profiles.reduce((sum, { size, cells }) => sum + (size / total) * cells[i].apart, 0),
+  );
+  const away = profiles.map(({ cells }) => cells.map(({ apart }, i) => apart - mean[i]));
+  const spread = away.map((row) => row.reduce((sum, x) => sum + x * x, 0));
+  const all = profiles.reduce((sum, { size }, k) => sum + size * spread[k], 0);
+  if (!(all > 0)) return null;
+  // By powers, from the state that is farthest from the mean.
+  let axis = away[spread.indexOf(Math.max(...spread))].slice();
+  let along = 0;
+  for (let i = 0; i < STEPS; i++) {
+    const norm = Math.hypot(...axis);
+    axis = axis.map((x) => x / norm);
+    const dots = away.map((row) => row.reduce((sum, x, j) => sum + x * axis[j], 0));
+    along = profiles.reduce((sum, { size }, k) => sum + size * dots[k] ** 2, 0);
+    axis = mean.map((_, j) =>
+      profiles.reduce((sum, { size }, k) => sum + size * dots[k] * away[k][j], 0),
+    );
+  }
+  if (along < ONE_LINE * all) return null;
+  const best = axis.reduce((top, x, j) => (Math.abs(x) > Math.abs(axis[top]) ? j : top), 0);
+  const sign = Math.sign(axis[best]);
+  return ({ cells }) => sign * cells.reduce((sum, { apart }, j) => sum + apart * axis[j], 0);
 }
 
 function many(count) {
