@@ -36,6 +36,17 @@ return rows.map((row) => {
   };
 });
 """
+LABEL_ENDS = r"""
+const { view } = window.latentreeExplorer;
+const ctx = view.canvas.getContext("2d");
+const { documentElement } = new DOMParser().parseFromString(arguments[0], "image/svg+xml");
+const nodes = [...documentElement.querySelectorAll("text[transform]")];
+return nodes.filter((e) => e.getAttribute("font-style") !== "italic").map((e) => {
+  ctx.font = `${e.getAttribute("font-size")}px ${e.getAttribute("font-family")}`;
+  const [x] = e.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+  return [e.textContent, x + ctx.measureText(e.textContent).width, view.width];
+});
+"""
 
 
 def ask(browser, question: str) -> None:
@@ -133,7 +144,7 @@ def test_states_are_named_by_what_sets_them_apart(browser, tmp_path):
     browser.click(*spot(browser, 3))
     assert browser.text("#details section h3") == "States"
     said = browser.run(
-        "return [...document.querySelectorAll('#details .state .quiet')].map((e) => e.textContent)"
+        "return [...document.querySelectorAll('#details .named > .name')].map((e) => e.textContent)"
     )
     assert said == ["seldom sad, often calm", "often sad, seldom calm"]
     shares = browser.run(
@@ -275,6 +286,14 @@ def test_long_names_keep_what_they_differ_in(browser, tmp_path):
         text = " ".join(e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text"))
         for word in ("bothered", "pleased", "surprised", "unmoved"):
             assert word in text, layout
+    for width in (1440, 1024, 390):  # and stay inside the window
+        with browser.screen(width, 800):
+            show(browser, tmp_path, model)
+            svg = browser.run("return window.latentreeExplorer.toSvg({ whole: false })")
+            labels = browser.run(LABEL_ENDS, svg)
+            assert all(end <= whole for _, end, whole in labels), (width, labels)
+            for word in ("bothered", "pleased", "surprised", "unmoved"):
+                assert any(word in text for text, *_ in labels), (width, labels)
 
 
 def test_labels_stay_where_they_are(browser, tmp_path):

@@ -116,7 +116,7 @@ function pointsOf(model, v, density, { low, high }) {
   if (!count) return Array.from({ length: number + 1 }, (_, i) => [at(i), density(at(i))]);
   return Array.from({ length: number }, (_, k) => k).flatMap((k) => [
     [k - 0.5, density(k)],
-    [k + 0.5, density(k)],
+    [Math.min(k + 0.5, high), density(k)],
   ]);
 }
 

@@ -5,6 +5,7 @@ import { stateButtons } from "./asking.js";
 import { element, nameOf } from "./dom.js";
 import { infer } from "./inference.js";
 import { influence } from "./influence.js";
+import { shortName } from "./labels.js";
 import { counted, section } from "./lists.js";
 import { isHidden, neighbors, titleOf } from "./model.js";
 import { clamp, formatNumber, formatPercent } from "./numbers.js";
@@ -12,6 +13,7 @@ import { clamp, formatNumber, formatPercent } from "./numbers.js";
 const MOST_STATES = 8; // the rest is folded away
 const FEWEST_ITEMS = 6; // variables farther away stand in for neighbors that are hidden
 const MOST_ITEMS = 12;
+const MOST_LETTERS = 32; // of an item in the name of a state
 const MOST_WORDS = 2; // items that name a state
 const NOTABLE = 0.25; // standard deviations by which an item sets a state apart
 const STEPS = 50; // of the power method
@@ -27,7 +29,7 @@ export function profileSection(state, v) {
   const items = itemsOf(model, v);
   const cells = (k) => items.map((u) => cellOf(model, prior, found[k], u));
   const profiles = Array.from(sizes, (size, k) => ({ k, size, cells: cells(k) }));
-  const captions = profiles.map((profile) => captionOf(model, items, profile));
+  const captions = profiles.map((profile) => captionOf(state, items, profile));
   const bySize = profiles.toSorted((a, b) => b.size - a.size || a.k - b.k);
   const shown = bySize.slice(0, MOST_STATES);
   const score = mainDirection(shown);
@@ -160,16 +162,17 @@ function middleOf(shares) {
 }
 
 /** "often sad, seldom calm": the items that set a state apart most. */
-function captionOf(model, items, { cells }) {
+function captionOf(state, items, { cells }) {
   const order = [...items.keys()].sort(
     (a, b) => Math.abs(cells[b].apart) - Math.abs(cells[a].apart),
   );
   const notable = order.filter((i) => Math.abs(cells[i].apart) >= NOTABLE).slice(0, MOST_WORDS);
-  return notable.map((i) => phrase(model, items[i], cells[i])).join(", ") || "like the average";
+  return notable.map((i) => phrase(state, items[i], cells[i])).join(", ") || "like the average";
 }
 
-function phrase(model, u, { apart, label }) {
-  const name = titleOf(model, u);
+function phrase(state, u, { apart, label }) {
+  const { model } = state;
+  const name = shortName(state, u, MOST_LETTERS);
   if (label !== undefined) return `${name}: ${label}`;
   if (model.numeric[u] || model.states[u] > 2) return `${apart > 0 ? "high" : "low"} ${name}`;
   const labels = model.labels(u);
