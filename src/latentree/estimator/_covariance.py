@@ -18,15 +18,15 @@ from latentree.typing import SklearnState, TableLike
 class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
     """Estimate a covariance matrix as that of a Gaussian latent tree.
 
-    It has as many parameters as the tree has edges, so that few rows suffice. Cells may be missing
-    when learning. It serves as ``covariance_estimator`` in skfolio.
+    It has one correlation per edge of the tree, so few rows suffice. Cells may be missing in
+    learning. It serves as ``covariance_estimator`` in skfolio.
 
     Parameters
     ----------
     method : str
         How the tree is learned, see :class:`latentree.LatentTree`.
     store_precision : bool
-        Whether ``precision_`` is kept.
+        Whether to keep ``precision_``.
     random_state : int, RandomState or Generator, optional
         For random starts.
 

@@ -20,7 +20,7 @@ from latentree.typing import AnyArray, BoolArray, FloatArray, KindsByName, Sklea
 class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fill in missing cells by a latent tree, in the manner of scikit-learn's imputers.
 
-    Tables come back as what they were: frames with their index, labels and types.
+    The result is of the same kind as the table: frames keep their index, labels and types.
 
     Parameters
     ----------
@@ -29,13 +29,13 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
     kinds : mapping from names to kinds, or str, optional
         What columns hold, see :class:`latentree.LatentTree`.
     add_indicator : bool
-        Whether columns follow that say where cells were missing, one for each column that had gaps
-        when learning.
+        Whether to add columns that say where cells were missing, one for each column that had
+        missing cells in learning.
     sample_posterior : bool
-        Whether missing cells are drawn from their joint distribution given the row, in place of
+        Whether to draw missing cells from their joint distribution given the row, instead of using
         means and most probable labels.
     keep_empty_features : bool
-        Whether columns are kept that had no cell when learning. They are filled with 0.
+        Whether to keep columns that had no value in learning. They are filled with 0.
     random_state : int, RandomState or Generator, optional
         For random starts and for draws.
 

@@ -21,8 +21,8 @@ from latentree.typing import FloatArray, KindsByName, SklearnState, TableLike
 class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Predict a number by one Gaussian latent tree over the columns and the target.
 
-    Numbers are taken as they are, categories as indicators of their labels. The prediction is
-    linear in the cells that are there; cells may be missing, when learning and later.
+    Numbers are used as they are, categories as indicators of their labels. The prediction is
+    linear in the cells that are present; cells may be missing in learning and prediction.
 
     Parameters
     ----------
@@ -31,7 +31,7 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
     kinds : mapping from names to kinds, or str, optional
         What columns hold, see :class:`latentree.LatentTree`.
     max_steps : int
-        Most steps of EM.
+        Largest number of steps of EM.
     random_state : int, RandomState or Generator, optional
         For random starts.
 
