@@ -28,13 +28,7 @@ from latentree.distances import Statistics
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.models._encode import encode
 
-# Five steps, because EM stops within a tolerance, while scikit-learn compares weights with repeated
-# rows to seven digits: on 11 rows of 30 columns, where the likelihood has no maximum inside.
-LEARNERS = [
-    lt.LatentTree(method, max_steps=5, random_state=0)
-    for method in lt.methods.METHODS
-    if method != "refined"  # the default, which is checked as it is
-]
+METHODS = [method for method in lt.methods.METHODS if method != "refined"]  # checked as default
 CHECKED_ONCE = (  # they learn again what other checks learn, or nothing
     "transformer", "pipeline_consistency", "estimators_pickle", "positive_only_tag", "param",
     "attributes", "clone", "on_sparse_data", "f_contiguous", "readonly", "tags",
@@ -53,10 +47,16 @@ def test_scikit_learn_checks(estimator, check):
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("learner", LEARNERS, ids=lambda learner: learner.method)
-def test_scikit_learn_checks_of_every_method(learner):
-    for estimator, check in estimator_checks_generator(learner):
-        if not any(part in check.func.__name__ for part in CHECKED_ONCE):
+@pytest.mark.parametrize("method", METHODS)
+def test_scikit_learn_checks_of_every_method(method):
+    quick = lt.LatentTree(method, max_steps=5, random_state=0)
+    for estimator, check in estimator_checks_generator(quick):
+        name = check.func.__name__
+        # Weights are compared with repeated rows to seven digits, on 11 rows of 30 columns. With rg
+        # one correlation goes to 1, where rounding is more than that: EM stops after five steps.
+        if "weight_equivalence" in name and method != "rg":
+            estimator = lt.LatentTree(method, random_state=0)
+        if not any(part in name for part in CHECKED_ONCE):
             with contextlib.suppress(SkipTest):
                 check(estimator)
 

@@ -182,6 +182,20 @@ def test_what_the_test_finds_dependent_has_an_edge():
         assert learned.tree_.n_edges > 0, method
 
 
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+def test_an_edge_that_tells_nothing_is_cut():
+    rng = np.random.default_rng(10)
+    z = rng.standard_normal(60)
+    frame = pd.DataFrame({name: z + 0.3 * rng.standard_normal(60) for name in "xy"}).round(2)
+    frame["n"] = rng.poisson(np.exp(1 + 0.8 * z))
+    frame["noise"] = np.array(list("pqrs"))[rng.integers(4, size=60)]
+    assert independent_groups(lt.information_distances(frame)).max() == 0
+    learned = lt.LatentTree(random_state=0).fit(frame)
+    x, y, n, noise = learned.tree_.components[:4]
+    assert x == y == n != noise
+    assert "no link between them was worth its parameters" in learned.report_.notes[-1]
+
+
 def test_what_cannot_be_done_is_said():
     frame = blocks([("real", "count", "binary", "real")], 60, np.random.default_rng(0))
     tree = lt.Tree([-1, 0, 1, 2], names=list(frame))

@@ -7,6 +7,7 @@ import pandas as pd
 import pytest
 from sklearn import config_context
 from sklearn.base import clone
+from sklearn.covariance import LedoitWolf
 from sklearn.datasets import load_breast_cancer, load_diabetes, load_iris
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_predict, cross_validate
@@ -190,15 +191,55 @@ def test_the_regressor_takes_categories():
 
 def test_the_covariance_is_that_of_the_tree(truth):
     X = truth.sample(2_000, 1)
-    learned = lt.LatentTreeCovariance().fit(X)
+    learned = lt.LatentTreeCovariance(n_folds=0).fit(X)
     model = learned.learned_.model_
     np.testing.assert_allclose(learned.covariance_, model.covariance())
+    assert learned.shares_.tolist() == [0.0, 1.0, 0.0]
     np.testing.assert_allclose(learned.precision_ @ learned.covariance_, np.eye(8), atol=1e-9)
     assert learned.score(X) == pytest.approx(model.log_likelihood(X).mean())
     assert learned.error_norm(truth.covariance()) < 0.1
     centered = X - learned.location_
     expected = np.einsum("ij,jk,ik->i", centered, learned.precision_, centered)
     np.testing.assert_allclose(learned.mahalanobis(X), expected)
+
+
+def test_what_a_tree_leaves_over_is_kept_by_as_much_as_held_out_rows_say(truth):
+    rng = np.random.default_rng(0)
+    common = rng.normal(size=(3_000, 1)) * rng.normal(size=8)  # which no tree has beside its own
+    rows = truth.sample(3_000, 1) + 0.6 * common
+    kept = []
+    for n in (100, 600):
+        learned = lt.LatentTreeCovariance().fit(rows[:n])
+        tree = learned.learned_.model_.covariance()
+        own = np.cov(rows[:n].T, bias=True)
+        shares = learned.shares_
+        expected = shares[0] * own + shares[1] * tree + shares[2] * np.diag(np.diag(tree))
+        np.testing.assert_allclose(learned.covariance_, expected)
+        rivals = LedoitWolf(), lt.LatentTreeCovariance(n_folds=0)
+        best = max(rival.fit(rows[:n]).score(rows[1_000:]) for rival in rivals)
+        assert learned.score(rows[1_000:]) > best
+        kept.append(shares[0])
+    assert 0.2 < kept[0] < kept[1] < 1.0
+    assert lt.LatentTreeCovariance().fit(truth.sample(100, 1)).shares_[1] > 0.8
+
+
+def test_rows_are_held_out_wherever_they_stand(truth):
+    X = truth.sample(60, 1)
+    counts = np.random.default_rng(0).integers(0, 4, 60)
+    repeated = lt.LatentTreeCovariance().fit(np.repeat(X, counts, axis=0)[::-1])
+    weighted = lt.LatentTreeCovariance().fit(X, sample_weight=counts)
+    np.testing.assert_allclose(weighted.covariance_, repeated.covariance_, atol=1e-5)
+    np.testing.assert_array_equal(weighted.shares_, repeated.shares_)
+
+
+def test_gaps_and_targets_are_filled_in_by_the_covariance(holes):
+    learned = lt.LatentTreeCovariance(random_state=0).fit(holes)
+    filled = lt.LatentTreeImputer(random_state=0).fit_transform(holes)
+    for row, found in zip(holes[:50], filled, strict=False):
+        there = ~np.isnan(row)
+        covariance = learned.covariance_[:, there]
+        away = np.linalg.solve(covariance[there], (row - learned.location_)[there])
+        np.testing.assert_allclose(found, learned.location_ + covariance @ away, atol=1e-8)
 
 
 @pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")

@@ -10,9 +10,10 @@ from hypothesis import strategies as st
 
 import latentree as lt
 from latentree import simulate
+from latentree._kernels import gaussian as messages
 from latentree._kernels.compiling import repeated, tiny
 from latentree._kernels.inference import emissions, gaussian_rows, tables
-from latentree._kernels.search import stars
+from latentree._kernels.search import regrafting, stars
 from latentree.inference import Layout
 from latentree.models import in_order
 
@@ -106,6 +107,33 @@ def test_tables_of_another_rooting(seed):
     other = Layout(tree.rerooted(int(rng.integers(tree.n_nodes))), states)
     theta = layout.normalized(rng.random(layout.size) * (rng.random(layout.size) > 0.2) + 1e-300)
     assert_same(lambda: (layout.marginals(theta), layout.reoriented(theta, other)))
+
+
+@given(seed=seeds, n_arms=st.integers(1, 9))
+@quickly
+def test_a_gaussian_star_is_a_tree(seed, n_arms):
+    """Steps by products alone equal those of messages in a tree, whose ends may be beliefs."""
+    rng = np.random.default_rng(seed)
+    data = rng.normal(size=(n_arms, n_arms + 3)) * rng.uniform(0.1, 1.0, (n_arms, 1))
+    u = rng.uniform(0.0, 0.9, n_arms) * (rng.random(n_arms) < 0.5)
+    rho = rng.uniform(-0.95, 0.95, n_arms)
+    order, parent = np.arange(n_arms, -1, -1), np.append(np.full(n_arms, n_arms), -1)
+    all_rho, own = np.append(rho, 0.0), np.append(u, -1.0)
+
+    def as_tree():
+        variances = messages.variances(order, parent, all_rho, own)
+        products = messages.products_of_means(order, parent, all_rho, own, variances, data)
+        following = np.zeros(n_arms + 1)
+        value = messages.maximize(order, parent, all_rho, own, variances, products, following)
+        return value, following[:-1]
+
+    def as_star():
+        following = np.empty(n_arms)
+        return regrafting.star_step(data @ data.T, u, rho, following), following
+
+    for expected, star in zip(as_tree(), as_star(), strict=True):
+        np.testing.assert_allclose(star, expected, rtol=1e-9, atol=1e-10)
+    assert_same(as_star, 1e-9)
 
 
 def gaussian_pass(seed, has_gaps):

@@ -14,10 +14,11 @@ import pyarrow as pa
 import pytest
 from scipy import sparse
 
-from latentree.data import Schema, as_table
+from latentree.data import Schema, as_table, open_table
 from latentree.data._checks import duplicate_columns
 from latentree.distances import as_sample, information_distances
 from latentree.errors import DataError, DataWarning
+from latentree.structure import neighbor_joining
 
 
 class DaskLike:
@@ -320,6 +321,17 @@ def test_only_columns_that_hash_alike_are_compared(monkeypatch: pytest.MonkeyPat
     codes[:, [7, 90]] = codes[:, [3]]
     assert duplicate_columns(codes) == [(3, 7), (3, 90)]
     assert len(compared) == 2
+
+
+def test_a_matrix_of_correlations_is_no_sample(tmp_path) -> None:
+    X = np.random.default_rng(0).normal(size=(50, 6))
+    r = pd.DataFrame(np.corrcoef(X, rowvar=False)).rename(columns="v{}".format)
+    r.to_csv(tmp_path / "r.csv")
+    for matrix in (r, r.to_numpy(), tmp_path / "r.csv"):
+        with pytest.warns(DataWarning, match="looks like the correlations of 6 columns"):
+            open_table(matrix)
+    assert neighbor_joining(-np.log(np.abs(r.to_numpy()))).n_observed == 6
+    as_table(r.to_numpy() + np.tri(6))  # a warning would be an error
 
 
 def test_the_door_never_warns_of_good_data() -> None:

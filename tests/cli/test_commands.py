@@ -170,6 +170,19 @@ def test_learn_says_how_variables_depend_where_none_is_hidden(run, tmp_path):
         assert (", in " in out) == (", in " in said)
 
 
+def test_a_bic_score_that_falls_is_not_said_to_rise(run, tmp_path):
+    z = np.tile(np.arange(8.0), 3)
+    rows = np.column_stack([z, z, np.resize([0, 0, 1], 24)])
+    rows[0, 0] = 7
+    write_table(tmp_path / "t.csv", ["a", "b", "c"], rows)
+    kinds = ("--kind", "a=category", "--kind", "b=category")
+    code, out, _ = run("learn", tmp_path / "t.csv", "--method", "clnj", *kinds)
+    assert code == 0
+    plain = " ".join(out.split())
+    assert "1 edge between variables raises the log-likelihood by " in plain
+    assert " over independent variables, but the BIC score falls by " in plain
+
+
 def test_learn_hands_the_options_of_a_method_on(run, made, monkeypatch):
     given = {}
 

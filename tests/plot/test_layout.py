@@ -118,8 +118,11 @@ def test_middle_of_the_tree_is_in_the_center():
     assert star.position[12] == pytest.approx([0, 0])
     radii = np.hypot(*star.position[:12].T)
     assert radii == pytest.approx(radii[0])
-    double = radial_layout(simulate.double_star(12))  # here it is the middle of an edge
-    assert double.position[12] == pytest.approx(-double.position[13])
+    for m in (8, 10, 12, 14, 20, 40):  # here it is the middle of an edge, as straight as can be
+        ends = radial_layout(simulate.double_star(m)).position[[m, m + 1]]
+        first, second = np.linalg.norm(ends, axis=1)
+        assert first == pytest.approx(second)
+        assert ends[0] @ ends[1] <= np.cos(np.radians(175)) * first * second
 
 
 def test_rows_give_every_label_its_own_strip():

@@ -26,7 +26,7 @@ from latentree import (
 )
 from latentree.errors import DataError, DataWarning, MissingExtraError, ModelError
 from latentree.models import TreeMixture
-from latentree.plot import group_observed, plot_tree
+from latentree.plot import group_observed, plot_tree, radial_layout
 from latentree.plot._group_styles import DARK_PALETTE, PALETTE
 
 STAR = Tree([3, 3, 3, -1], n_observed=3, names=["a", "b", "c"])
@@ -477,6 +477,29 @@ def test_columns_have_their_width_and_letters_of_five_points(size, width):
     sizes = [text.get_fontsize() for text in (*plot.ax.texts, *plot.legend.get_texts())]
     assert 5.0 <= min(sizes) <= max(sizes) <= 7.0
     assert not plot.left_out or all(name.startswith("h") for name in plot.left_out)
+
+
+@pytest.mark.parametrize("inner_share", [0.0, 0.4])
+def test_three_hundred_names_fill_two_columns(inner_share):
+    tree = simulate.random_latent_tree(300, 11, inner_share=inner_share)
+    model = simulate.random_gaussian_model(tree, 11)
+    plot = plot_tree(model, size="double-column", groups=["a", "b", "c"] * 100)
+    assert plot.left_out == ()
+    assert {text.get_fontsize() >= 5.0 for text in plot.labels.values()} == {True}
+    nodes = np.concatenate([dots.get_offsets() for dots in (*plot.observed, plot.hidden)])
+    reached = np.ptp(nodes, axis=0) / (72 * plot.ax.figure.get_size_inches())
+    assert reached[0] > 0.85
+    assert reached[1] > 0.8
+
+
+def test_discs_are_turned_to_fit_their_page():
+    tree = simulate.random_latent_tree(120, 12)
+    wide, tall = (
+        np.ptp(radial_layout(tree, reach=4.0, aspect=aspect).position, axis=0)
+        for aspect in (2.0, 0.5)
+    )
+    assert wide[0] > 1.1 * wide[1]
+    assert tall[1] > 1.1 * tall[0]
 
 
 def test_long_names_are_wrapped_and_grow_the_figure():

@@ -236,6 +236,18 @@ def test_dependence_without_a_trend_is_found():
     assert label.tolist() == [0, 0, 1]
 
 
+def test_pairs_that_stand_out_stay_together():
+    labels = np.tile(np.arange(8), 3)
+    frame = pd.DataFrame({"a": labels, "b": labels, "parity": np.resize([0, 1], 24)}).astype(str)
+    frame.loc[0, "a"] = "7"
+    distances = as_sample(frame).distances
+    assert distances.evidence().p_values()[0, 1] < 1e-4
+    assert distances.independent_pairs(np.array([[0, 1]])).all()  # 49 correlations of 24 rows
+    assert not structure.independent_groups(distances).any()
+    for method in ("clnj", "refined"):
+        assert learn_model(frame, method, random_state=0).model.tree.n_edges > 0
+
+
 def test_a_column_of_labels_does_not_hide_the_dependence_of_numbers():
     rng = np.random.default_rng(1)
     X = rng.normal(size=(38, 200)) + 1.5 * rng.normal(size=(38, 20))[:, np.arange(200) % 20]

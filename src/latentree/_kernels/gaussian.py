@@ -33,8 +33,6 @@ LARGEST = np.tanh(8.0)
 LEAST = 1e-8
 """Variance that is left of a node whose neighbor is known: duplicates would leave nothing."""
 
-_CHECKED = 8  # steps of a fit after which its gain is looked at
-
 
 # Vectors ----------------------------------------------------------------------------------------
 
@@ -293,26 +291,3 @@ def maximize(order, parent, rho, own, u, products, following):
         both = (s * x + t * y) * qc + s * y * qa + t * x * qb + r * a * b / rest
         following[v] = min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
     return total
-
-
-@kernel()
-def fit(order, parent, rho, own, data, n_steps, tolerance):
-    """Run EM on the correlations of a small tree, in place; return the log-likelihood per sample.
-
-    It ends early where some steps gain less than the tolerance.
-    """
-    n = parent.size
-    following = np.zeros(n)
-    value = -np.inf
-    for step in range(n_steps + 1):
-        u = variances(order, parent, rho, own)
-        products = products_of_means(order, parent, rho, own, u, data)
-        here = maximize(order, parent, rho, own, u, products, following)
-        if step == n_steps:
-            break
-        if step % _CHECKED == 0:
-            if here - value < tolerance:
-                break
-            value = here
-        rho[:] = following
-    return here

@@ -19,7 +19,7 @@ from numba.extending import register_jitable
 
 from latentree._kernels.compiling import kernel
 
-LABEL, EDGE, DOT, GAP = 0.5, 0.25, 0.4, 0.6
+LABEL, EDGE, DOT, GAP = 0.5, 0.25, 0.4, 0.4
 """Half the width of a label's strip, of an edge and of a dot; room between subtrees. In units."""
 
 

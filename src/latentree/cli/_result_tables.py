@@ -173,11 +173,17 @@ def show_gain(screen: Screen, fitted: Fitted, table: Table | Parts) -> None:
     if model.tree.n_edges:
         apart = Tree([-1] * model.tree.n_nodes, names=model.tree.names)
         alone = fit_parameters(apart, table, random_state=0).report
+        gain = report.log_likelihood - alone.log_likelihood
+        by_bic = report.bic_score - alone.bic_score
+        n_edges = model.tree.n_edges
         screen.prose(
-            f"The data is explained without any: {plural(model.tree.n_edges, 'edge')} between "
-            f"variables raise{'s' * (model.tree.n_edges == 1)} the log-likelihood by "
-            f"{report.log_likelihood - alone.log_likelihood:,.1f} and the BIC score by "
-            f"{report.bic_score - alone.bic_score:,.1f} over independent variables."
+            f"The data is explained without any: {plural(n_edges, 'edge')} between variables "
+            f"raise{'s' * (n_edges == 1)} the log-likelihood by {gain:,.1f} and the BIC score by "
+            f"{by_bic:,.1f} over independent variables."
+            if by_bic >= 0.0
+            else f"{plural(n_edges, 'edge')} between variables raise{'s' * (n_edges == 1)} the "
+            f"log-likelihood by {gain:,.1f} over independent variables, but the BIC score falls by "
+            f"{-by_bic:,.1f}: the test of independence has found what so few rows cannot pay for."
         )
 
 

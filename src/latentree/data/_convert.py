@@ -17,7 +17,13 @@ from latentree.data._checks import default_names
 from latentree.data._coding import CodedColumn
 from latentree.data._column_facts import ColumnFacts, whole_number_facts
 from latentree.data._raw import RawTable, read_raw
-from latentree.data._schemas import infer_schema, schema_of, warn_of_aside, warn_of_codes
+from latentree.data._schemas import (
+    infer_schema,
+    schema_of,
+    warn_of_aside,
+    warn_of_codes,
+    warn_of_correlations,
+)
 from latentree.data._table import FAMILIES, Schema, Table
 from latentree.data._time_order import warn_of_levels
 from latentree.errors import DataError
@@ -121,6 +127,7 @@ def as_table(
         table = coded_by(schema, select_columns(raw, schema), unseen)
         if is_new:
             warn_of_codes(table)
+            warn_of_correlations(table)
             warn_of_levels(raw, table)
     if weights is None:
         return table

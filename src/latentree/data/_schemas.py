@@ -6,6 +6,8 @@ import warnings
 from collections.abc import Callable, Sequence
 from typing import cast
 
+import numpy as np
+
 from latentree.data import _checks as checks
 from latentree.data import _coding as coding
 from latentree.data._checks import OddCell, listing
@@ -201,6 +203,22 @@ def warn_of_codes(table: Table) -> None:
             f"{what} {listing(columns)} {'holds' if len(columns) == 1 else 'hold'} {code:g}, far "
             "from all other values: if it stands for a missing value, set it to NaN "
             f"(na=['{code:g}'] when a file is read)",
+            DataWarning,
+            5,
+        )
+
+
+def warn_of_correlations(table: Table) -> None:
+    """Warn of a square table that is symmetric with 1 on its diagonal: its rows are no samples."""
+    values = table.values
+    is_square = table.n_rows == table.n_columns > 2 and not table.schema.is_coded
+    if not is_square or table.is_sparse or not (np.diagonal(values) == 1.0).all():
+        return
+    if np.allclose(values, values.T, rtol=0.0, atol=1e-9) and np.abs(values).max() <= 1.0:
+        warnings.warn(
+            f"the table looks like the correlations of {table.n_columns} columns, but its rows are "
+            "taken as samples: give the rows that they were computed from, or learn from the "
+            "distances -log|r|, as in lt.structure.neighbor_joining(-np.log(np.abs(r)))",
             DataWarning,
             5,
         )

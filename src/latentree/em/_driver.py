@@ -2,13 +2,16 @@
 
 A problem supplies the steps; the driver sees parameters as one vector. Steps are accelerated by
 SQUAREM (Varadhan and Roland 2008): from three successive points θ₀, θ₁ = EM(θ₀), θ₂ = EM(θ₁), with
-r = θ₁ − θ₀ and v = (θ₂ − θ₁) − r, it jumps to θ₀ + 2α·r + α²·v, α = ‖r‖/‖v‖. The jump is guarded:
+r = θ₁ − θ₀ and v = (θ₂ − θ₁) − r, it jumps to θ₀ + 2α·r + α²·v, α = ‖r‖/‖v‖, of which four binary
+digits count: v is a difference of differences, and its rounding errors would grow from jump to
+jump where the likelihood is flat, until equal data in another order end elsewhere. It is guarded:
 if the objective there is below that at θ₁ (which EM's own θ₂ never is), θ₂ is taken. α is limited;
 the limit grows when it is reached with success, and shrinks with every jump that failed.
 """
 
 from __future__ import annotations
 
+import math
 import time
 from collections.abc import Sequence
 from dataclasses import dataclass, field
@@ -279,6 +282,8 @@ def _squarem(
     v = (c - b) - r  # 0 where EM moves in a straight line at constant speed
     length = float(np.sqrt(v @ v))
     alpha = min(float(np.sqrt(r @ r)) / length, longest) if length > 0.0 else 1.0
+    digits, power = math.frexp(alpha)
+    alpha = math.ldexp(math.floor(16.0 * digits), power - 4)
     return alpha, a + 2.0 * alpha * r + alpha * alpha * v
 
 

@@ -8,23 +8,27 @@ import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.covariance import EmpiricalCovariance
 from sklearn.utils import Tags
-from sklearn.utils.validation import validate_data
+from sklearn.utils.validation import _check_sample_weight, validate_data
 
 from latentree.estimator._latent_tree import LatentTree
-from latentree.models import GaussianTreeModel
+from latentree.estimator._shrunken import shrunken
 from latentree.typing import SklearnState, TableLike
 
 
 class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
-    """Estimate a covariance matrix as that of a Gaussian latent tree.
+    """Estimate a covariance matrix by shrinking that of the rows toward a Gaussian latent tree.
 
-    It has one correlation per edge of the tree, so few rows suffice. Cells may be missing in
-    learning. It serves as ``covariance_estimator`` in skfolio.
+    A tree has few parameters, so few rows suffice. Part of what the tree leaves out is kept:
+    held-out rows decide how much weight the sample covariances get beside those of the tree, and
+    how much weaker than in the tree correlations are. Cells may be missing in learning. It serves
+    as ``covariance_estimator`` in skfolio.
 
     Parameters
     ----------
     method : str
         How the tree is learned, see :class:`latentree.LatentTree`.
+    n_folds : int
+        Number of times that rows are held out; 0 for the covariance of the tree itself.
     store_precision : bool
         Whether to keep ``precision_``.
     random_state : int, RandomState or Generator, optional
@@ -37,6 +41,8 @@ class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
         Its inverse.
     location_ : array of shape (n_features,)
         The means.
+    shares_ : array of shape (3,)
+        How much the rows, the tree, and independent columns count; they add up to 1.
     learned_ : LatentTree
         The estimator behind it, with the tree and the report.
     n_features_in_ : int
@@ -57,11 +63,13 @@ class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
         self,
         method: str = "clnj",
         *,
+        n_folds: int = 5,
         store_precision: bool = True,
         random_state: SklearnState = None,
     ) -> None:
         super().__init__(store_precision=store_precision)
         self.method = method
+        self.n_folds = n_folds
         self.random_state = random_state
         _register_with_skfolio()
 
@@ -89,17 +97,17 @@ class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
             The estimator itself.
         """
         values = validate_data(self, X, dtype=np.float64, ensure_all_finite="allow-nan")
+        weights = _check_sample_weight(sample_weight, values, ensure_non_negative=True)
         learner = LatentTree(self.method, "gaussian", random_state=self.random_state)
-        self.learned_ = learner.fit(values, sample_weight=sample_weight)
-        model = self.learned_.model_
-        assert isinstance(model, GaussianTreeModel)
-        used = [int(name[1:]) for name in model.schema.names]
-        m = values.shape[1]
+        self.learned_ = learner.fit(values, sample_weight=weights)
+        found = shrunken(self.learned_, values, weights, self.n_folds)
+        schema, self.shares_ = self.learned_.model_.schema, found.shares
+        used, m = [int(name[1:]) for name in schema.names], values.shape[1]
         self.location_, covariance = np.zeros(m), np.zeros((m, m))
-        for column in model.schema.aside:  # constants, which have no variance
+        for column in schema.aside:  # constants, which have no variance
             self.location_[column.place] = column.value
-        self.location_[used] = model.means
-        covariance[np.ix_(used, used)] = model.covariance()
+        self.location_[used] = found.gaussian.mean
+        covariance[np.ix_(used, used)] = found.gaussian.covariance
         self._set_covariance(covariance)
         return self
 

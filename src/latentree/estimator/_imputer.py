@@ -9,7 +9,8 @@ from sklearn.utils.validation import _check_feature_names_in, check_is_fitted
 
 from latentree.data import Table, as_table, filled_like, missing_cells, with_columns
 from latentree.estimator._latent_tree import LatentTree
-from latentree.estimator._tables import ChecksTables
+from latentree.estimator._shrunken import shrunken
+from latentree.estimator._tables import ChecksTables, row_weights
 from latentree.inference import Normal
 from latentree.methods import numpy_seed
 from latentree.models import MixedTreeModel, Model, TreeMixture
@@ -20,7 +21,10 @@ from latentree.typing import AnyArray, BoolArray, FloatArray, KindsByName, Sklea
 class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fill in missing cells by a latent tree, in the manner of scikit-learn's imputers.
 
-    The result is of the same kind as the table: frames keep their index, labels and types.
+    The result is of the same kind as the table: frames keep their index, labels and types. If all
+    columns are real, part of what the tree leaves out is kept: held-out rows decide how much weight
+    the sample covariances get beside those of the tree, as in
+    :class:`latentree.LatentTreeCovariance`.
 
     Parameters
     ----------
@@ -28,6 +32,8 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
         How the tree is learned, see :class:`latentree.LatentTree`.
     kinds : mapping from names to kinds, or str, optional
         What columns hold, see :class:`latentree.LatentTree`.
+    n_folds : int
+        Number of times that rows of real columns are held out; 0 for the tree alone.
     add_indicator : bool
         Whether to add columns that say where cells were missing, one for each column that had
         missing cells in learning.
@@ -64,6 +70,7 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
         method: str = "clnj",
         *,
         kinds: KindsByName | None = None,
+        n_folds: int = 5,
         add_indicator: bool = False,
         sample_posterior: bool = False,
         keep_empty_features: bool = False,
@@ -71,6 +78,7 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
     ) -> None:
         self.method = method
         self.kinds = kinds
+        self.n_folds = n_folds
         self.add_indicator = add_indicator
         self.sample_posterior = sample_posterior
         self.keep_empty_features = keep_empty_features
@@ -96,8 +104,18 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
             The estimator itself.
         """
         self._check(X, reset=True)
-        learner = LatentTree(self.method, kinds=self.kinds, random_state=self.random_state)
+        is_real = as_table(X, kinds=self.kinds).family == "gaussian"
+        learner = LatentTree(
+            self.method,
+            "gaussian" if is_real else "auto",
+            kinds=self.kinds,
+            random_state=self.random_state,
+        )
         self.learned_ = learner.fit(X, sample_weight=sample_weight)
+        self._mixed = None
+        if is_real:
+            weights = row_weights(sample_weight, X)
+            self._mixed = shrunken(self.learned_, X, weights, self.n_folds)
         missing = missing_cells(X)
         self._had_gaps, self._is_empty = missing.any(axis=0), missing.all(axis=0)
         return self
@@ -150,12 +168,16 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
         return np.array([*names[self._is_kept], *indicators], object)
 
     def _filled(self, X: TableLike) -> TableLike:
-        if not self.sample_posterior:
-            return self.learned_.impute(X)
         model = self.learned_.model_
+        if self._mixed is None and not self.sample_posterior:
+            return self.learned_.impute(X)
         rng = np.random.default_rng(numpy_seed(self.random_state))
-        drawn = draw_missing(model, as_table(X, schema=model.schema, unseen="missing"), rng)
-        return filled_like(X, drawn, model.schema)
+        table = as_table(X, schema=model.schema, unseen="missing")
+        if self._mixed is None:
+            return filled_like(X, draw_missing(model, table, rng), model.schema)
+        found = self._mixed.gaussian.given(np.asarray(table.values))
+        filled = found.drawn(rng) if self.sample_posterior else found.rows
+        return filled_like(X, filled, model.schema)
 
 
 def draw_missing(model: Model | TreeMixture, table: Table, rng: np.random.Generator) -> AnyArray:
@@ -183,9 +205,7 @@ def _draw_column(
             states = _draw_states(model.posterior(table, [neighbor])[neighbor], rng)
         return model._emission(column).sample(states, rng)
     posterior = model.posterior(table, [column])
-    if isinstance(posterior, Normal):
-        mean, variance = posterior
-        return np.asarray(rng.normal(mean[:, 0], np.sqrt(np.maximum(variance[:, 0], 0.0))))
+    assert not isinstance(posterior, Normal)  # real columns are drawn together
     return _draw_states(posterior[column], rng)
 
 

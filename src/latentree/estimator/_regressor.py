@@ -13,16 +13,18 @@ from sklearn.utils.validation import check_consistent_length, check_is_fitted
 from latentree.data import as_table
 from latentree.errors import DataWarning
 from latentree.estimator._latent_tree import LatentTree
+from latentree.estimator._shrunken import shrunken
 from latentree.estimator._tables import ChecksTables, as_numbers, row_weights
-from latentree.inference import Normal
-from latentree.typing import FloatArray, KindsByName, SklearnState, TableLike
+from latentree.typing import BoolArray, FloatArray, KindsByName, SklearnState, TableLike
 
 
 class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Predict a number by one Gaussian latent tree over the columns and the target.
 
     Numbers are used as they are, categories as indicators of their labels. The prediction is
-    linear in the cells that are present; cells may be missing in learning and prediction.
+    linear in the cells that are present; cells may be missing in learning and prediction. Part of
+    what the tree leaves out is kept: held-out rows decide how much weight the sample covariances
+    get beside those of the tree, as in :class:`latentree.LatentTreeCovariance`.
 
     Parameters
     ----------
@@ -30,6 +32,8 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         How the tree is learned, see :class:`latentree.LatentTree`.
     kinds : mapping from names to kinds, or str, optional
         What columns hold, see :class:`latentree.LatentTree`.
+    n_folds : int
+        Number of times that rows are held out; 0 for the tree alone.
     max_steps : int
         Largest number of steps of EM.
     random_state : int, RandomState or Generator, optional
@@ -57,14 +61,16 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
 
     def __init__(
         self,
-        method: str = "refined",
+        method: str = "clnj",
         *,
         kinds: KindsByName | None = None,
+        n_folds: int = 5,
         max_steps: int = 200,
         random_state: SklearnState = None,
     ) -> None:
         self.method = method
         self.kinds = kinds
+        self.n_folds = n_folds
         self.max_steps = max_steps
         self.random_state = random_state
 
@@ -94,13 +100,23 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         table = as_table(X, kinds=self.kinds)
         self._schema = table.schema
         columns = np.column_stack([as_numbers(table, drop_first=True), target])
+        weights = row_weights(sample_weight, X)
         learner = LatentTree(
             self.method, "gaussian", max_steps=self.max_steps, random_state=self.random_state
         )
         with warnings.catch_warnings():  # what the test of independence says is in the report
             warnings.simplefilter("ignore", DataWarning)
-            self.learned_ = learner.fit(columns, sample_weight=row_weights(sample_weight, X))
+            self.learned_ = learner.fit(columns, sample_weight=weights)
+        used = self._used(columns.shape[1])
+        if used[-1]:
+            target = int(used.sum()) - 1
+            self._mixed = shrunken(self.learned_, columns, weights, self.n_folds, target)
         return self
+
+    def _used(self, n_columns: int) -> BoolArray:
+        """Return which columns, with the target as the last, are not constant."""
+        places = [column.place for column in self.learned_.model_.schema.aside]
+        return ~np.isin(np.arange(n_columns), places)
 
     def predict(
         self, X: TableLike, return_std: bool = False
@@ -123,12 +139,11 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         table = as_table(X, schema=self._schema, unseen="missing")
         columns = as_numbers(table, drop_first=True)
         columns = np.column_stack([columns, np.full(len(columns), np.nan)])
-        model = self.learned_.model_
-        used = [int(name[1:]) for name in model.schema.names]
-        if columns.shape[1] - 1 not in used:  # a constant target
-            mean = np.full(len(columns), model.schema.aside[-1].value, np.float64)
-            return (mean, np.zeros(len(mean))) if return_std else mean
-        posterior = model.posterior(columns[:, used], [len(used) - 1])
-        assert isinstance(posterior, Normal)
-        mean, variance = posterior.mean[:, 0], posterior.variance[:, 0]
-        return (mean, np.sqrt(variance)) if return_std else mean
+        used = self._used(columns.shape[1])
+        if not used[-1]:
+            value = self.learned_.model_.schema.aside[-1].value
+            mean, error = np.full(len(columns), value, np.float64), np.zeros(len(columns))
+        else:
+            found = self._mixed.gaussian.given(columns[:, used])
+            mean, error = found.rows[:, -1], found.errors()[:, -1]
+        return (mean, error) if return_std else mean

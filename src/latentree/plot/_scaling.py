@@ -16,6 +16,7 @@ from latentree.typing import BoolArray, FloatArray
 
 if TYPE_CHECKING:
     from matplotlib.artist import Artist
+    from matplotlib.axes import Axes
 
 LEAST_SHARE = 0.5
 """Share of the room that the tree keeps when labels want more: some of them are then left out."""
@@ -64,6 +65,26 @@ TALLEST = 247.0
 
 MILLIMETERS = 25.4
 """An inch."""
+
+
+def aspects_of(ax: Axes | None, size: str | None) -> list[float]:
+    """Widths to heights that a layout may aim at: of a column wide ones, and at last a page."""
+    if size is not None:
+        return [1.5, 1.0, COLUMNS[size] / TALLEST]
+    if ax is None:
+        return [1.5]
+    box = ax.get_window_extent()
+    return [float(box.width / max(box.height, 1.0))]
+
+
+def column_font(size: str, placed: TreeLayout, widths: FloatArray, lines: int) -> float:
+    """Points of letters in a disc of a column that is as tall as a page, or as it needs to be."""
+    if placed.kind == "layered":
+        return text.JOURNAL.largest
+    reach = 2 * float(widths.max(initial=0.0)) / (text.LINE * lines)
+    wide, tall = (np.ptp(placed.position, axis=0) + reach + 1.0).tolist()
+    page = 72 / MILLIMETERS * np.array([COLUMNS[size], TALLEST])
+    return float(np.min(page / [wide, tall])) / (text.LINE * lines)
 
 
 def column_size(

@@ -52,8 +52,8 @@ UNCOMPILED = 1000
 CENTER = 0.1
 """Share of a disc's radius that is kept free around its center."""
 
-STRETCH_IN_ROWS, STRETCH_IN_DISC = 0.3, 0.15
-"""How far a shallow branch stretches toward the rim: 0 not at all, 1 all the way."""
+STRETCH_IN_ROWS = 0.3
+"""How far a shallow branch stretches toward the last column: 0 not at all, 1 all the way."""
 
 OPENING = 0.7
 """Below 1, steps are longer near the center of a disc, where room is scarce."""
@@ -129,7 +129,7 @@ def radial_layout(
     reach : float or array of shape (n_observed,)
         How far the label of an observed node reaches from the node, in units.
     aspect : float
-        Width to height of the picture that the components of a forest are packed for.
+        Width to height of the picture that discs are turned for, and packed in if they are several.
 
     Returns
     -------
@@ -143,12 +143,12 @@ def radial_layout(
     >>> placed.position[3].tolist()
     [0.0, 0.0]
     >>> placed.position[:3].round(2).tolist()
-    [[-0.75, 1.3], [-0.75, -1.3], [1.5, 0.0]]
+    [[-1.06, 1.06], [-0.39, -1.45], [1.45, 0.39]]
     """
     labels = np.broadcast_to(np.asarray(reach, np.float64), tree.n_observed)
     placed, radius = _arrange_in_discs(tree, order_by, labels)
     turn = 1.0 / np.maximum(radius, 1e-9)
-    ahead = _ahead(placed)
+    ahead, n = _ahead(placed), tree.n_nodes
 
     def to_angle(slot: FloatArray, component: IntArray) -> FloatArray:
         return (slot - ahead[component]) * turn[component]
@@ -157,7 +157,13 @@ def radial_layout(
         angle, r = to_angle(slot, component), radius[component] * level
         return np.stack([r * np.cos(angle), r * np.sin(angle)], axis=-1)
 
-    n = tree.n_nodes
+    ends = np.where(placed.has_slot[:n], np.pad(labels, (0, tree.n_hidden)), 0.0)
+    ahead = ahead - radius * _turns(
+        (radius[placed.component] * placed.level)[:n] + ends,
+        to_angle(placed.slot, placed.component)[:n],
+        placed.component[:n],
+        aspect,
+    )
     position = to_plane(placed.level, placed.slot, placed.component)[:n]
     level, slot, component = _edge_curves(tree, placed, radius)
     paths = to_plane(level, slot, component)
@@ -296,7 +302,7 @@ def _arrange_in_discs(
     inner, is_root = np.diff(hung.starts) > 0, parent < 0
     own = (np.arange(n) < tree.n_observed) & ~(is_root & inner)
     steps = _steps_in_disc(tree, hung).tolist()
-    level = _levels(order, parent.tolist(), steps, STRETCH_IN_DISC) ** OPENING
+    level = _levels(order, parent.tolist(), steps, 0.0) ** OPENING
     level = np.where(is_root, 0.0, (level + CENTER) / (1.0 + CENTER))
     height = _heights(order, parent.tolist(), steps)
     length = np.zeros(n)
@@ -643,6 +649,22 @@ def _ahead(placed: _Arrangement) -> FloatArray:
     # The last branch, so that two halves lie left and right.
     ahead[placed.component[at_top]] = placed.slot[at_top]
     return ahead
+
+
+def _turns(away: FloatArray, angle: FloatArray, component: IntArray, aspect: float) -> FloatArray:
+    """How far to turn every disc, so that it fills a picture of some shape as well as can be.
+
+    Points are so far ``away`` from the centers of their discs. Zero unless a turn gains something.
+    """
+    best = np.zeros(component.max() + 1)
+    least = np.full(best.size, np.inf)
+    for turn in np.linspace(0.0, np.pi, 36, endpoint=False).tolist():
+        place = np.stack([np.cos(angle + turn), np.sin(angle + turn)], axis=1) * away[:, None]
+        low, high = _boxes(place, component)
+        needed = np.maximum((high - low)[:, 0] / aspect, (high - low)[:, 1])
+        better = needed < 0.98 * least
+        best[better], least[better] = turn, needed[better]
+    return best
 
 
 def _boxes(position: FloatArray, component: IntArray) -> tuple[FloatArray, FloatArray]:

@@ -34,6 +34,8 @@ from latentree.plot._scaling import (
     COLUMNS,
     MILLIMETERS,
     ScaledLayout,
+    aspects_of,
+    column_font,
     column_size,
     figure_size,
     picture_shape,
@@ -196,10 +198,10 @@ def plot_tree(
         LatentTree fitted with ``n_bootstrap``.
     component : int, optional
         Of a mixture of trees, the number of the one to draw; by default that of the largest weight.
-
     size : {"single-column", "double-column"}, optional
         A new figure of 89 or 183 mm across, as journals such as Nature ask for, with text of 5 to
-        7 points. Height follows from the tree, up to a page of 247 mm; long names are wrapped.
+        7 points. Height follows from the tree, up to a page of 247 mm; long names are wrapped. One
+        column has room for about 100 short names, two for 300.
     edge_labels : {"support", "strength"}
         What numbers at edges are: support in percent, if there is any, or strengths. The strength
         of an edge to a hidden variable is the loading of a variable next to it.
@@ -258,7 +260,11 @@ def plot_tree(
         raise DataError("the support is that of another tree")
     if support is not None and legend:
         entries += legends.support_entries(support, colors)
-    placed = _lay_out(model, tree, kind, grouping, room, lines, ax, lengths)
+    aspects = aspects_of(ax, size)
+    for aspect in aspects:
+        placed = _lay_out(model, tree, kind, grouping, room, lines, aspect, lengths)
+        if size is None or column_font(size, placed, room, lines) >= text.JOURNAL.largest:
+            break
     if ax is None:
         inches = (
             figure_size(placed, room, lines, entries)
@@ -438,7 +444,7 @@ def _lay_out(
     grouping: VariableGroups,
     widths: FloatArray,
     lines: int,
-    ax: Axes | None,
+    aspect: float,
     lengths: bool,
 ) -> TreeLayout:
     """Return the layout; variables of one group stand side by side where the tree allows it."""
@@ -449,10 +455,6 @@ def _lay_out(
             tree = fitted_tree(model)
         return layered_layout(tree, order_by, lengths)
     reach = widths[: tree.n_observed] / (text.LINE * lines) + 1.0
-    aspect = 1.5
-    if ax is not None:
-        size = ax.get_window_extent()
-        aspect = size.width / max(size.height, 1.0)
     return radial_layout(tree, order_by, reach, aspect)
 
 

@@ -75,7 +75,11 @@ def without_losses(fitted: Fitted, alone: Fitted, fit: Callable[[Tree], Fitted])
     n_cut = fitted.model.tree.n_edges - best.model.tree.n_edges
     if not n_cut:
         return best
-    return noted(best, f"{n_cut} edges were cut that did not pay for their parameters by BIC")
+    edges = "1 edge was" if n_cut == 1 else f"{n_cut} edges were"
+    return noted(
+        best,
+        f"{edges} cut that did not pay for {'its' if n_cut == 1 else 'their'} parameters by BIC",
+    )
 
 
 def noted(fitted: Fitted, note: str) -> Fitted:

@@ -8,6 +8,7 @@ from dataclasses import replace
 from typing import Any, Literal
 
 import numpy as np
+from scipy.special import rel_entr
 
 from latentree.data import Table, cut_table
 from latentree.distances import Sample
@@ -294,12 +295,37 @@ def learned_in_bins(
         again["criterion"] = options["criterion"]
     fits = [fit_mixed(tree, sample, budget=budget, **again) for tree in (found.model.tree, *rivals)]
     if by_held_out:  # fits by the same random state hold out the same rows
-        fitted = max(fits, key=lambda fit: max(fit.report.held_out_log_likelihoods))
+        best = fitted = max(fits, key=lambda fit: max(fit.report.held_out_log_likelihoods))
     else:
-        fitted = max(fits, key=lambda fit: fit.report.bic_score)
+        best = fitted = max(fits, key=lambda fit: fit.report.bic_score)
+    if rivals and "criterion" not in again and best.report.converged:
+        smaller = _without_idle_edges(best)
+        if 0 < smaller.n_edges < best.model.tree.n_edges:
+            trial = fit_mixed(smaller, sample, budget=budget, **again)
+            fitted = max(best, trial, key=lambda fit: fit.report.bic_score)
     if sample.cardinalities.all():  # nothing was binned
         return fitted
     note = "the tree was searched on binned numbers"
-    if fitted is not fits[0]:
+    if best is not fits[0]:
         note = "a tree from distances scored higher than the one searched on binned numbers"
     return Fitted(fitted.model, replace(fitted.report, notes=(*fitted.report.notes, note)))
+
+
+def _without_idle_edges(fitted: Fitted) -> Tree:
+    """Cut edges between states that tell less than their parameters cost by BIC.
+
+    Of an edge with mutual information I in n rows n·I is what the likelihood loses without it, and
+    (K − 1)·(L − 1)·log n/2 what BIC gains.
+    """
+    model, report = fitted
+    log_n = 2.0 * (report.log_likelihood - report.bic_score) / report.n_parameters
+    tree, kept = model.tree, []
+    for above, child in tree.edges.tolist():
+        free = (int(model.n_states[above]) - 1) * (int(model.n_states[child]) - 1)
+        joint = model.joint(above, child) if free > 0 else np.ones((1, 1))
+        apart = np.outer(joint.sum(axis=1), joint.sum(axis=0))
+        if free <= 0 or np.exp(log_n) * rel_entr(joint, apart).sum() >= 0.5 * free * log_n:
+            kept.append(child)
+    below = np.array(kept, np.int64)
+    edges = np.column_stack([tree.parent[below], below])
+    return Tree.from_edges(edges, tree.n_observed, tree.length[below], tree.names, minimal=True)

@@ -46,12 +46,26 @@ def connected_groups(distances: Distances, spanning: IntArray) -> IntArray:
     m = distances.n_variables
     if m == 1 or distances.components is not None:
         return np.zeros(m, np.int64)
-    label = None if distances.n_samples is None else _significant_groups(distances, spanning)
-    if label is not None:
-        return label
+    tested = None if distances.n_samples is None else _significant_groups(distances, spanning)
+    if tested is not None and not tested.hang_together:
+        return tested.label
     # Across an edge between two variables that look independent, no pair looks dependent.
     kept = spanning[~distances.independent_pairs(spanning)]
-    return np.asarray(Tree.from_edges(kept, m).components)
+    label = np.asarray(Tree.from_edges(kept, m).components)
+    return label if tested is None else _joined(label, tested.label)
+
+
+def _joined(first: IntArray, second: IntArray) -> IntArray:
+    """Return groups that hold the groups of two partitions.
+
+    A distance may be too uncertain to be told from infinity where a test finds dependence: that of
+    two columns of many labels takes all of their correlations to be known.
+    """
+    m, n_groups = first.size, int(first.max()) + 1
+    ends = np.concatenate([m + first, m + n_groups + second])
+    nodes = m + n_groups + int(second.max()) + 1
+    links = csr_array((np.ones(2 * m), (np.tile(np.arange(m), 2), ends)), (nodes, nodes))
+    return np.asarray(connected_components(links, directed=False)[1][:m], np.int64)
 
 
 def independent_groups(distances: Distances) -> IntArray:
@@ -89,17 +103,23 @@ def independent_groups(distances: Distances) -> IntArray:
     return connected_groups(distances, spanning_edges(distances))
 
 
-def _significant_groups(distances: Distances, spanning: IntArray) -> IntArray | None:
-    """Return the groups that the test finds; None where it finds one connected group."""
+class _Tested(NamedTuple):
+    """Groups of variables that pairs which stand out connect, and whether these hang together."""
+
+    label: IntArray
+    hang_together: bool
+
+
+def _significant_groups(distances: Distances, spanning: IntArray) -> _Tested:
+    """Return the groups that the test finds."""
     m = distances.n_variables
     if m > MOST:
-        return None if _has_significant_link(distances, spanning) else np.arange(m)
+        return _Tested(np.arange(m), _has_significant_link(distances, spanning))
     evidence = distances.evidence()
     label = connected_components(csr_array(significant(evidence.p_values())))[1].astype(np.int64)
     found = 1.0 - label.max() / (m - 1)
-    if found >= ENOUGH or _stands_out(evidence, label, distances):
-        return None
-    return np.asarray(label)
+    is_one = found >= ENOUGH or _stands_out(evidence, label, distances)
+    return _Tested(np.asarray(label), is_one)
 
 
 def significant(p: FloatArray) -> BoolArray:

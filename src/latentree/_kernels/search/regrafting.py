@@ -7,10 +7,9 @@ import numpy as np
 from latentree._kernels.compiling import kernel
 from latentree._kernels.gaussian import (
     LARGEST,
+    LEAST,
     edge_gain,
-    fit,
     means,
-    multiply,
     variance_beyond,
     variances,
 )
@@ -102,31 +101,73 @@ def best_edge(r, s, largest):
     return c
 
 
-@kernel()
-def root_of(products):
-    """Return L with the products L·Lᵀ of some vectors, lower triangular; it may be singular."""
-    root = np.zeros(products.shape)
-    for j in range(products.shape[0]):
-        left = products[j, j] - multiply(root[j, :j], root[j, :j])
-        if left > 1e-14 * products[j, j]:
-            root[j, j] = np.sqrt(left)
-            for i in range(j + 1, products.shape[0]):
-                root[i, j] = (products[i, j] - multiply(root[i, :j], root[j, :j])) / root[j, j]
-    return root
+def _plain_star_step(products, u, rho, following):
+    squares, rest = rho * rho, (1.0 - rho) * (1.0 + rho)
+    w = np.maximum(rest + squares * u, LEAST)
+    own, told = products.diagonal(), rho / w
+    J, shared = 1.0 / w - 1.0, products @ told
+    around, total = told @ shared, J.sum()
+    center = 1.0 / (1.0 + total)
+    b = 1.0 / (1.0 + np.maximum(total - J, 0.0))
+    qb = b * b * (around - told * (2.0 * shared - told * own))
+    qc = b * (shared - told * own)
+    left = np.maximum(rest + squares * (u + b - u * b), LEAST)
+    s, t = (rest + squares * b) / left, rho * u / left
+    x, y = w / left, rho * b / left
+    first = s * s * own + 2.0 * s * t * qc + t * t * qb + u * s
+    second = x * x * qb + 2.0 * x * y * qc + y * y * own + b * x
+    both = (s * x + t * y) * qc + s * y * own + t * x * qb + rho * u * b / left
+    following[:] = np.clip(both / np.sqrt(first * second), -LARGEST, LARGEST)
+    return 0.5 * (np.log(center) + center * around - (np.log(w) + squares * own / w).sum())
+
+
+@kernel(plain=_plain_star_step)
+def star_step(products, u, rho, following):
+    """Return what a star adds per sample; ``following`` receives the correlations of the M-step.
+
+    This is :func:`latentree._kernels.gaussian.maximize` for a hidden center and ends that are
+    given, with variances u, from the products of the means of the ends alone: the mean of the
+    center given all ends but k is b·(Σ ρ_j·μ_j/w_j − ρ_k·μ_k/w_k).
+    """
+    d = rho.size
+    shared = np.zeros(d)
+    total, around, value = 0.0, 0.0, 0.0
+    for k in range(d):
+        r = rho[k]
+        w = variance_beyond(r, u[k])
+        for j in range(d):
+            shared[j] += products[j, k] * r / w
+        total += 1.0 / w - 1.0
+        value -= 0.5 * (np.log(w) + r * r * products[k, k] / w)
+    for k in range(d):
+        around += shared[k] * rho[k] / variance_beyond(rho[k], u[k])
+    center = 1.0 / (1.0 + total)
+    for k in range(d):
+        r, a, own = rho[k], u[k], products[k, k]
+        w = variance_beyond(r, a)
+        told = r / w
+        b = 1.0 / (1.0 + max(total - (1.0 / w - 1.0), 0.0))
+        qb = b * b * (around - told * (2.0 * shared[k] - told * own))
+        qc = b * (shared[k] - told * own)
+        square, rest = r * r, (1.0 - r) * (1.0 + r)
+        left = max(rest + square * (a + b - a * b), LEAST)
+        s, t = (rest + square * b) / left, r * a / left
+        x, y = w / left, r * b / left
+        first = s * s * own + 2.0 * s * t * qc + t * t * qb + a * s
+        second = x * x * qb + 2.0 * x * y * qc + y * y * own + b * x
+        both = (s * x + t * y) * qc + s * y * own + t * x * qb + r * a * b / left
+        following[k] = min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
+    return value + 0.5 * (np.log(center) + center * around)
 
 
 @kernel()
-def fit_star(products, own, rho, n_steps, tolerance, is_new):
+def fit_star(products, u, rho, n_steps, tolerance, is_new):
     """Fit a hidden center's correlations with its ends, in place; return what it adds per sample.
 
-    ``products`` are those of the means of the ends; ``own`` and ``rho`` have an entry for the
-    center, too. A new center of three ends starts where it explains their correlations.
+    ``products`` are those of the means of the ends, ``u`` their variances. A new center of three
+    ends starts where it explains their correlations. EM ends early where some steps gain less than
+    the tolerance.
     """
-    d = products.shape[0]
-    order, parent = np.empty(d + 1, np.int64), np.full(d + 1, d)
-    order[0], parent[d] = d, -1
-    for k in range(d):
-        order[k + 1] = k
     if is_new:
         for k in range(3):
             i, j = (k + 1) % 3, (k + 2) % 3
@@ -134,5 +175,15 @@ def fit_star(products, own, rho, n_steps, tolerance, is_new):
             square = abs(products[k, i] * products[k, j]) / max(abs(products[i, j]), 1e-12)
             # The sign of the center is free: it points the way of the first end.
             sign = -1.0 if products[0, k] < 0.0 else 1.0
-            rho[k] = sign * min(np.sqrt(square) / (1.0 - own[k]), 0.95)
-    return fit(order, parent, rho, own, root_of(products), n_steps, tolerance)
+            rho[k] = sign * min(np.sqrt(square) / (1.0 - u[k]), 0.95)
+    following, value = np.empty(rho.size), -np.inf
+    for step in range(n_steps + 1):
+        here = star_step(products, u, rho, following)
+        if step == n_steps:
+            break
+        if step % 8 == 0:
+            if here - value < tolerance:
+                break
+            value = here
+        rho[:] = following
+    return here

@@ -234,10 +234,10 @@ def fit_hidden(
     A new one with three arms starts where it explains their correlations: if those of their ends
     are r, the first arm has ρ² = r₀₁·r₀₂/r₁₂, and so on.
     """
-    own, rho = np.array([(arm.variance, arm.rho) for arm in arms] + [(-1.0, 0.0)]).T.copy()
+    u, rho = np.array([(arm.variance, arm.rho) for arm in arms]).reshape(-1, 2).T.copy()
     means = np.array([arm.mean for arm in arms])
-    value = regrafting.fit_star(means @ means.T, own, rho, n_steps, tolerance, is_new)
-    return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=False)))
+    value = regrafting.fit_star(means @ means.T, u, rho, n_steps, tolerance, is_new)
+    return NodeFit(value, dict(zip([arm.node for arm in arms], rho.tolist(), strict=True)))
 
 
 def fit_observed(center: Arm, arms: Sequence[Arm]) -> NodeFit:
