@@ -13,6 +13,7 @@ def main() -> None:
     """Run all Python of the page in the folder of the documentation."""
     mpl.use("Agg")
     mpl.rcParams["svg.hashsalt"] = "latentree"
+    os.environ["SOURCE_DATE_EPOCH"] = "0"  # the same code writes the same bytes on any day
     os.chdir(PAGE.parent)
     blocks = re.findall(r"^```python\n(.*?)^```", PAGE.read_text("utf-8"), re.DOTALL | re.MULTILINE)
     exec(compile("\n".join(blocks), str(PAGE), "exec"), {"__name__": "__main__"})

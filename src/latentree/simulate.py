@@ -101,7 +101,7 @@ def caterpillar(m: int, leaves: int = 2) -> Tree:
     """Return a chain of hidden nodes with at least ``leaves`` observed leaves each, ``m`` in all.
 
     There are ``m // leaves`` hidden nodes, which share the leaves as evenly as possible.
-    With one leaf a hidden node this would be :func:`hidden_markov`, with half of them
+    With one leaf per hidden node this would be :func:`hidden_markov`, with half of them
     :func:`double_star`, with all of them :func:`latent_class`.
 
     Parameters

@@ -177,7 +177,7 @@ def subtree_ranges(order, parent):
 
 @kernel(small=SMALL)
 def subtree_xor(order, parent, keys):
-    """Exclusive or of the keys below every node; ``keys`` has one row a node."""
+    """Exclusive or of the keys below every node; ``keys`` has one row per node."""
     out = keys.copy()
     for position in range(order.size - 1, -1, -1):
         v = order[position]

@@ -89,7 +89,7 @@ def _stop_words(given: str) -> str | list[str] | None:
         return Path(given).read_text("utf-8").split()
     except (OSError, UnicodeDecodeError) as error:
         raise FileError(
-            f"--stop-words {given}: say english, none, or a file with a word a line: {error}"
+            f"--stop-words {given}: use english, none, or a file with one word per line: {error}"
         ) from error
 
 

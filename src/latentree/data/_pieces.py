@@ -21,7 +21,7 @@ Item = TypeVar("Item")
 Result = TypeVar("Result")
 
 GROUP = 8
-"""Pieces whose sum is taken first. A cluster sends one result a group instead of one a piece; the
+"""Pieces whose sum is taken first. A cluster sends one result per group, not per piece; the
 number is part of the result, because it sets the order in which floats are added."""
 
 KEPT_SHARE = 0.4

@@ -169,7 +169,7 @@ def _outlying(evidence: FloatArray) -> list[int]:
 
 
 class _Relations(NamedTuple):
-    """Bounded normal scores with mean 0 and variance 1, a line a column, and correlations."""
+    """Bounded normal scores with mean 0 and variance 1, a line per column, and correlations."""
 
     lines: FloatArray
     r: FloatArray
@@ -210,7 +210,7 @@ class _Relations(NamedTuple):
 
 
 def _standard_lines(table: Table, functions: Functions, weights: FloatArray) -> FloatArray:
-    """Return a line a column: bounded normal scores, mean 0 and variance 1; 0 where missing."""
+    """Return a line per column: bounded normal scores, mean 0 and variance 1; 0 where missing."""
     unordered = is_unordered(table.schema)
     total = weights.sum()
 

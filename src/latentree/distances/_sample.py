@@ -214,7 +214,7 @@ def as_sample(
         Anything that :func:`latentree.as_table` reads, data in parts, or statistics. A sample
         passes through as it is.
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns of a table.
+        How to model the columns of a table.
     weights : array-like, optional
         Weights of the rows.
     min_rows : int
@@ -268,7 +268,7 @@ def information_distances(
         Anything that :func:`latentree.as_table` reads, data in parts
         (:func:`latentree.as_parts`), or statistics.
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns.
+        How to model the columns.
     centered : bool
         Whether to subtract the means of real columns; without it they are taken to be 0.
     dense : bool, optional

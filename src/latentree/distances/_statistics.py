@@ -185,7 +185,7 @@ class Statistics(WithSchema):
 
     @cached_property
     def correlation_root(self) -> FloatArray:
-        """L with L·Lᵀ = R, the correlations of real columns without gaps: one row a column.
+        """L with L·Lᵀ = R, the correlations of real columns without gaps: one row per column.
 
         By Cholesky's factorization with pivots, which ends at the rank of R.
         """

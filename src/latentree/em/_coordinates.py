@@ -298,7 +298,7 @@ def fitted_probit(counts: FloatArray, points: FloatArray, start: FloatArray) -> 
         return np.maximum(shares, LEAST_PROBABILITY), np.exp(-0.5 * u * u) / _ROOT_2PI
 
     def derivatives(density: FloatArray) -> FloatArray:
-        """∂P(level | z)/∂(α, β), one row a level."""
+        """∂P(level | z)/∂(α, β), one row per level."""
         levels = density.shape[1] + 1
         out = np.zeros((points.size, levels, levels))
         place = np.arange(levels - 1)

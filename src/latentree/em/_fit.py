@@ -68,12 +68,12 @@ def fit_parameters(
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`);
         cells may be missing.
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed", "copula"}
-        How to take the columns of a table; "auto" goes by their kinds.
+        How to model the columns of a table; "auto" goes by their kinds.
     method : {"ml", "held_out", "distances"}
-        Maximum likelihood, by EM where something is hidden or missing; for prediction, where rows
-        that are held out decide on smoothing, on when EM stops, and on the number of states if it
-        is left out (families "discrete" and "mixed"); or straight from the lengths of the tree, for
-        the Gaussian and the symmetric family.
+        "ml": maximum likelihood, by EM where something is hidden or missing. "held_out", for
+        prediction: held-out rows decide on smoothing, on when EM stops, and on the number of
+        states if it is left out (families "discrete" and "mixed"). "distances": computed from the
+        lengths of the tree (Gaussian and symmetric families).
     n_states : int, sequence, mapping or "auto", optional
         Discrete and mixed families: numbers of states of the hidden nodes. By default the most
         common number among the variables, or those of ``start``. With "auto" the method is
@@ -86,10 +86,11 @@ def fit_parameters(
         Family "mixed": distributions of columns that are not the usual ones, by name or number, as
         ``{"visits": latentree.inference.ZeroInflatedEmission}``. By default those of ``start``.
     start : model, optional
-        Start from this model only, for instance to go on with a fit. With "held_out" the result
+        Start from this model only, for instance to continue a fit. With "held_out" the result
         predicts held-out rows no worse than it does.
     n_starts : int
-        One start from the distances, the others random; all run a little, the best one goes on.
+        One start from the distances, the others random; all run for a few steps, and the best one
+        continues.
     prior_weight : float
         Weight of a uniform Dirichlet prior on discrete tables, as a number of rows.
     weights : array, optional
@@ -104,7 +105,7 @@ def fit_parameters(
         For "held_out": the share of the rows that is held out, drawn at random; by default a tenth,
         of fewer than 5,000 rows up to a quarter. In the end the model learns from them too.
     X_valid : table, optional
-        Rows to take in their place.
+        Rows to hold out in their place.
 
     Returns
     -------

@@ -13,7 +13,7 @@ cross-validation.
 A fit of a coded table begins with the tree in which every hidden node is a copy of the observed
 node nearest to it: of a hidden Chow-Liu tree, that is the Chow-Liu tree. EM goes on from a noisy
 copy, and the states of all hidden nodes are doubled together. Where columns are of many kinds,
-hidden variables differ in the states that they need: a fit begins with two states a hidden
+hidden variables differ in the states that they need: a fit begins with two states per hidden
 variable, fitted to the training rows by EM, and states of one group of hidden variables after the
 other grow, by a third or to twice as many.
 """

@@ -61,7 +61,7 @@ def without_fold(table: Table, fold: IntArray) -> Table:
 
 
 def dealt_groups(table: Table, n_groups: int = GROUPS) -> list[Table]:
-    """Deal rows into groups, or one row a group if there are fewer."""
+    """Deal rows into groups, or one row per group if there are fewer."""
     n_groups = min(n_groups, table.n_rows)
     return [table.take(np.arange(first, table.n_rows, n_groups)) for first in range(n_groups)]
 

@@ -27,25 +27,25 @@ from latentree.typing import AnyArray, FloatArray, IntArray, KindsByName, Sklear
 
 
 class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict classes by the latent trees of their rows.
+    """Predict classes by one latent tree per class.
 
-    Every class has a tree of its own, and the class whose tree makes a row most probable wins.
-    Log-probabilities of held-out rows calibrate the answer by a logistic regression. Cells may be
-    missing, when learning and later.
+    Every class has its own tree, and the class whose tree makes a row most probable wins.
+    A logistic regression on log-probabilities of held-out rows calibrates the probabilities. Cells
+    may be missing in learning and prediction.
 
     Parameters
     ----------
     method : str
         How the trees are learned, see :class:`latentree.LatentTree`.
     kinds : mapping from names to kinds, or str, optional
-        What columns hold, see :class:`latentree.LatentTree`. Counts and ordered answers are taken
-        as real numbers where nothing is said.
+        What columns hold, see :class:`latentree.LatentTree`. By default counts and ordered answers
+        are read as real numbers.
     n_states : int
-        Number of states of hidden variables, where columns are not all real.
+        Number of states of hidden variables, if not all columns are real.
     prior_weight : float
         Weight of the rows of all other classes in the tree of a class, as a number of rows.
     max_steps : int
-        Most steps of EM.
+        Largest number of steps of EM.
     cv : int, splitter or iterable
         How rows are held out to calibrate probabilities.
     random_state : int, RandomState or Generator, optional

@@ -16,12 +16,12 @@ from latentree.typing import SklearnState, TableLike
 
 
 class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
-    """Estimate a covariance matrix by a Gaussian latent tree, to which that of the rows is pulled.
+    """Estimate a covariance matrix by shrinking that of the rows toward a Gaussian latent tree.
 
-    A tree has few parameters, so that few rows suffice. What it leaves over is kept in part:
-    held-out rows decide how much the covariances of the rows count beside those of the tree, and
-    how much weaker than in the tree correlations are. Cells may be missing when learning. It
-    serves as ``covariance_estimator`` in skfolio.
+    A tree has few parameters, so few rows suffice. Part of what the tree leaves out is kept:
+    held-out rows decide how much weight the sample covariances get beside those of the tree, and
+    how much weaker than in the tree correlations are. Cells may be missing in learning. It serves
+    as ``covariance_estimator`` in skfolio.
 
     Parameters
     ----------
@@ -30,7 +30,7 @@ class LatentTreeCovariance(EmpiricalCovariance):  # type: ignore[misc]
     n_folds : int
         Number of times that rows are held out; 0 for the covariance of the tree itself.
     store_precision : bool
-        Whether ``precision_`` is kept.
+        Whether to keep ``precision_``.
     random_state : int, RandomState or Generator, optional
         For random starts.
 

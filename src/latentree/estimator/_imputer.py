@@ -21,9 +21,9 @@ from latentree.typing import AnyArray, BoolArray, FloatArray, KindsByName, Sklea
 class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Fill in missing cells by a latent tree, in the manner of scikit-learn's imputers.
 
-    Tables come back as what they were: frames with their index, labels and types. Where all columns
-    are real, what the tree leaves over is kept in part: held-out rows decide how much the
-    covariances of the rows count beside those of the tree, as in
+    The result is of the same kind as the table: frames keep their index, labels and types. If all
+    columns are real, part of what the tree leaves out is kept: held-out rows decide how much weight
+    the sample covariances get beside those of the tree, as in
     :class:`latentree.LatentTreeCovariance`.
 
     Parameters
@@ -35,13 +35,13 @@ class LatentTreeImputer(ChecksTables, TransformerMixin, BaseEstimator):  # type:
     n_folds : int
         Number of times that rows of real columns are held out; 0 for the tree alone.
     add_indicator : bool
-        Whether columns follow that say where cells were missing, one for each column that had gaps
-        when learning.
+        Whether to add columns that say where cells were missing, one for each column that had
+        missing cells in learning.
     sample_posterior : bool
-        Whether missing cells are drawn from their joint distribution given the row, in place of
+        Whether to draw missing cells from their joint distribution given the row, instead of using
         means and most probable labels.
     keep_empty_features : bool
-        Whether columns are kept that had no cell when learning. They are filled with 0.
+        Whether to keep columns that had no value in learning. They are filled with 0.
     random_state : int, RandomState or Generator, optional
         For random starts and for draws.
 

@@ -21,10 +21,10 @@ from latentree.typing import BoolArray, FloatArray, KindsByName, SklearnState, T
 class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type: ignore[misc]
     """Predict a number by one Gaussian latent tree over the columns and the target.
 
-    Numbers are taken as they are, categories as indicators of their labels. The prediction is
-    linear in the cells that are there; cells may be missing, when learning and later. What the
-    tree leaves over is kept in part: held-out rows decide how much the covariances of the rows
-    count beside those of the tree, as in :class:`latentree.LatentTreeCovariance`.
+    Numbers are used as they are, categories as indicators of their labels. The prediction is
+    linear in the cells that are present; cells may be missing in learning and prediction. Part of
+    what the tree leaves out is kept: held-out rows decide how much weight the sample covariances
+    get beside those of the tree, as in :class:`latentree.LatentTreeCovariance`.
 
     Parameters
     ----------
@@ -35,7 +35,7 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
     n_folds : int
         Number of times that rows are held out; 0 for the tree alone.
     max_steps : int
-        Most steps of EM.
+        Largest number of steps of EM.
     random_state : int, RandomState or Generator, optional
         For random starts.
 

@@ -299,7 +299,7 @@ def _emission(emission: Emission, name: str) -> dict[str, FloatArray]:
 
 
 def _few_cells(model: MixedTreeModel, node: int, emission: Emission) -> FloatArray:
-    """Probabilities of 32 neighboring intervals, a row a state, about equally likely in all."""
+    """Probabilities of 32 neighboring intervals, a row per state, about equally likely in all."""
     alone = model.tree.parent[node] < 0
     above, table = (np.ones(1), emission.cells()) if alone else model.edge_cells(node)
     # Quantile of the middle of each interval; intervals with neighboring quantiles are merged.

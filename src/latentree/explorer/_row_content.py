@@ -49,7 +49,7 @@ class RowChoice(NamedTuple):
 
 
 RowValues = bool | str | Sequence[object] | None
-"""What is to be shown of rows: the name of a column, or one value a row; or whether rows are."""
+"""What is to be shown of rows: the name of a column, or one value per row; or whether rows are."""
 
 
 def split_off(
@@ -60,7 +60,7 @@ def split_off(
     Parameters
     ----------
     data : table in any form
-    rows, groups : bool, name of a column, or one value a row
+    rows, groups : bool, name of a column, or one value per row
     known : sequence of str
         Columns of the model: they stay.
     """

@@ -59,7 +59,7 @@ def write_explorer(
     row_groups: str | Sequence[Hashable] | None = None,
     annotations: Mapping[str, GroupsLike] | None = None,
 ) -> None:
-    """Write a page in which a person looks at a model and asks it questions.
+    """Write a page that shows a model and answers questions about it.
 
     The page is one HTML file that opens from disk and requests nothing from the network. It is
     written so that its path holds either what it held before, or the whole page.
@@ -67,9 +67,9 @@ def write_explorer(
     Parameters
     ----------
     model : GaussianTreeModel, DiscreteTreeModel, MixedTreeModel, TreeMixture or fitted LatentTree
-        Of a mixture the page shows one tree at a time and answers by all. Or two models of one tree
-        over the same variables, in a list or by what they are called in a mapping: the page then
-        shows them side by side, with the splits that they share and the variables that have
+        Of a mixture, the page shows one tree at a time, and answers by all. Or two models of one
+        tree each over the same variables, in a list, or in a mapping by their titles: the page
+        then shows them side by side, with the splits that they share and the variables that have
         moved. ``support`` and ``report`` are then lists of two as well.
     path : path of the HTML file
     data : table, optional
@@ -79,11 +79,11 @@ def write_explorer(
         Groups by name of variable, or one for each observed variable. Colors the variables and
         adds a legend; variables left out are gray.
     title : str, optional
-        What the page is called.
+        Title of the page.
     names : Names, mapping or path, optional
-        What hidden variables, and their states, are called; the page saves such files. Others are
-        called by the variables that they inform most about. Of two models, or of a mixture, a list
-        of one a tree (or None), or one for all trees that have nodes with these names.
+        Names of hidden variables and their states; the page saves such files. Other hidden
+        variables are named after the variables that they inform most about. For two models, or a
+        mixture, a list with an entry (or None) per tree, or one for all trees.
     support : Support, optional
         How sure the tree is; that of a fitted LatentTree with ``n_bootstrap`` when left out.
     report : FitReport or mapping, optional
@@ -91,17 +91,17 @@ def write_explorer(
         ``log_likelihood``, ``bic_score`` and ``version`` are shown. That of a fitted LatentTree
         when left out; :func:`latentree.models.load_report` reads it from a model file.
     rows : bool, str or sequence of str
-        Put rows into the page: True, the name of a column of ``data``, or one text a row. They are
-        the typical and the borderline ones of every hidden state (of a hidden Gaussian the highest
-        and the lowest), and more as far as 2 MB go; the page says how many. Any of them can be
-        supposed. Texts, such as documents, are shown in their place. Two models have half the room
-        each.
+        Put rows into the page: True, the name of a column of ``data``, or one text per row. They
+        are the typical and the borderline rows of every hidden state (of a hidden Gaussian variable
+        the highest and the lowest), and others up to 2 MB; the page says how many. Any of them can
+        be supposed. Texts, such as documents, are shown in place of the cells. Two models get half
+        the room each.
     row_groups : str or sequence, optional
-        The name of a column of ``data``, or one group a row: the page then shows how common every
+        The name of a column of ``data``, or one group per row: the page then shows how common every
         hidden state is in each group of rows.
     annotations : mapping, optional
-        What else is known of variables: from titles to mappings from names, or to one value a
-        variable, numbers or labels. The page colors by it.
+        What else is known about the variables, numbers or labels: for each title a mapping from
+        names, or one value per variable. The page colors by it.
 
     Returns
     -------

@@ -17,9 +17,9 @@ StateModel = DiscreteTreeModel | MixedTreeModel
 def to_bif(model: StateModel) -> str:
     """Write a model of states in the Interchange Format for Bayesian networks.
 
-    In the dialect that pgmpy, HLTA and others read: names in double quotes, one row a state of the
-    parent, states of hidden nodes called ``s0``, ``s1``, …. Characters of names and labels other
-    than letters, digits and ``_.-`` are percent-encoded as in web addresses
+    In the dialect that pgmpy, HLTA and others read: names in double quotes, one row per state of
+    the parent, states of hidden nodes called ``s0``, ``s1``, …. Characters of names and labels
+    other than letters, digits and ``_.-`` are percent-encoded as in web addresses
     (``urllib.parse.unquote`` restores them); an empty name is a single ``%``. Labels are text in
     BIF: 1 and "1" look the same.
 

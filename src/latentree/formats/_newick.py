@@ -37,7 +37,7 @@ def to_newick(
     inner_observed: Literal["name", "leaf"] = "name",
     support: ArrayLike | None = None,
 ) -> str:
-    """Write a tree in Newick notation, a forest as one tree a line.
+    """Write a tree in Newick notation, a forest as one tree per line.
 
     Hidden nodes have no name, so that every name is that of a variable. With support they are
     labeled by that of the edge above them in percent, as phylogenetic programs do; names of

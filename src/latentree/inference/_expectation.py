@@ -54,7 +54,7 @@ class Scratch(NamedTuple):
     """The memory of a pass; nothing in it is kept for the next one."""
 
     values: FloatArray
-    """A number a state and pattern of all slots, as the next two."""
+    """A number per state and pattern of all slots, as the next two."""
     received: FloatArray
     shifts: FloatArray
     counts: FloatArray

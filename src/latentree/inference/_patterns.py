@@ -54,8 +54,8 @@ class RowPatterns(NamedTuple):
 class Emissions(NamedTuple):
     """The leaves that emit values: what the caller needs to lay out their likelihoods.
 
-    Leaf number e has ``n_states[e]`` × ``sizes[e]`` likelihoods from ``starts[e]``: one row a state
-    of its neighbor, one column a distinct value, which are ``values[value_starts[e]:]``.
+    Leaf number e has ``n_states[e]`` × ``sizes[e]`` likelihoods from ``starts[e]``: one row per
+    state of its neighbor, one column per distinct value, which are ``values[value_starts[e]:]``.
     """
 
     columns: IntArray

@@ -421,7 +421,7 @@ class CopulaTreeModel(AnswerReports, BaseTreeModel):
         return np.hstack([observed, out[:, self.tree.n_observed :]]) if hidden else observed
 
     def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> FloatArray:
-        """Draw the hidden nodes given each row, one draw a row.
+        """Draw the hidden nodes given each row, one draw per row.
 
         Parameters
         ----------

@@ -139,7 +139,7 @@ class DiscreteTreeModel(StateTreeModel):
         labels : sequence of sequences, optional
             What the states of each observed variable are called; 0, 1, … when left out.
         family : {"discrete", "symmetric"}
-            "symmetric" says that the tables are symmetric: one parameter an edge.
+            "symmetric" says that the tables are symmetric: one parameter per edge.
 
         Returns
         -------

@@ -511,7 +511,7 @@ class GaussianTreeModel(FactorReports, BaseTreeModel):
         Returns
         -------
         array of float
-            One row a draw, one column a node.
+            One row per draw, one column per node.
 
         Examples
         --------
@@ -529,7 +529,7 @@ class GaussianTreeModel(FactorReports, BaseTreeModel):
         return out
 
     def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> FloatArray:
-        """Draw the values of the hidden nodes given each row, one draw a row.
+        """Draw the values of the hidden nodes given each row, one draw per row.
 
         Parameters
         ----------

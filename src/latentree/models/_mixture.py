@@ -666,7 +666,7 @@ def _relative(logs: FloatArray, top: FloatArray) -> FloatArray:
 
 
 def _normalized(joint: FloatArray) -> FloatArray:
-    """Probabilities from their logarithms, up to a factor a row; NaN where all are zero."""
+    """Probabilities from their logarithms, up to a factor per row; NaN where all are zero."""
     top = joint.max(axis=1, keepdims=True)
     with np.errstate(invalid="ignore"):
         out = np.exp(joint - top)

@@ -335,7 +335,7 @@ class StateTreeModel(BaseTreeModel):
         return out if node_number(self.tree, a) == above else out.transpose(0, 2, 1)
 
     def sample_hidden(self, X: TableLike, random_state: RandomState = None) -> IntArray:
-        """Draw the states of the hidden nodes given each row, one draw a row.
+        """Draw the states of the hidden nodes given each row, one draw per row.
 
         Parameters
         ----------
@@ -491,7 +491,7 @@ class StateTreeModel(BaseTreeModel):
         Returns
         -------
         array
-            One row a draw, one column a node, observed variables as labels and numbers.
+            One row per draw, one column per node, observed variables as labels and numbers.
 
         Examples
         --------
@@ -670,8 +670,8 @@ class StateTreeModel(BaseTreeModel):
         self, table: Table, maximize: bool = False
     ) -> Iterator[tuple[slice, RowInference]]:
         """Yield chunks of the rows with their messages."""
-        # Two joins and an edge a node, each with a number a state and pattern. What has nearly as
-        # many patterns as there are rows runs by row and keeps nothing; others share most.
+        # Two joins and an edge per node, each with a number per state and pattern. What has nearly
+        # as many patterns as there are rows runs by row and keeps nothing; others share most.
         numbers = int(self.layout.state_starts[-1]) // (_SHARED if table.is_sparse else 1)
         for start, stop in chunks(table.n_rows, numbers):
             yield slice(start, stop), self._row_messages(table.rows(start, stop), maximize)

@@ -84,7 +84,7 @@ def group_observed(tree: Tree, groups: GroupsLike | None) -> VariableGroups:
     Parameters
     ----------
     tree : Tree
-    groups : mapping from names to groups, one group an observed variable, or None
+    groups : mapping from names to groups, one group per observed variable, or None
         With None all variables are of one group without a name.
 
     Returns

@@ -70,7 +70,7 @@ class TreePlot:
     edges, negative_edges : LineCollection
         Edges of positive and of negative correlation.
     observed : list of PathCollection
-        The observed nodes, one collection a group.
+        The observed nodes, one collection per group.
     hidden : PathCollection
         The hidden nodes.
     labels : dict
@@ -156,21 +156,21 @@ def plot_tree(
 
     Observed variables are filled dots with their names, hidden ones small hollow dots. The
     stronger the dependence along an edge, the wider and darker it is drawn; negative correlations
-    are red and dashed. The sign of a hidden variable is a matter of convention: the picture takes
-    the one that leaves least red. Components of a forest stand side by side.
+    are red and dashed. The sign of a hidden variable is a matter of convention: the picture chooses
+    the signs that leave least red. Components of a forest stand side by side.
 
     Parameters
     ----------
     model : Tree, model or fitted LatentTree
         Strengths are those of :func:`latentree.models.edge_strengths`; only models have signs. Of a
-        mixture one tree is drawn.
+        mixture, one tree is drawn.
     ax : matplotlib Axes, optional
         Where to draw: the picture and its legend fill it. A new figure of fitting size when left
         out. Label sizes suit the size that the axes have now.
     layout : {"auto", "radial", "layered"}
         ``radial``: the middle of the tree in the center, its branches all around. ``layered``: from
-        left to right, one row a variable. ``auto`` takes layers for up to 30 variables.
-    groups : mapping from names to groups, or one group an observed variable, optional
+        left to right, one row per variable. ``auto`` takes layers for up to 30 variables.
+    groups : mapping from names to groups, or one group per observed variable, optional
         Colors the variables and adds a legend; variables left out are gray.
     labels : bool
         Whether observed variables are named. Names shrink to fit; those for which there is truly no
@@ -182,13 +182,13 @@ def plot_tree(
     legend : bool
         Whether groups and negative edges are explained.
     theme : {"auto", "light", "dark"}
-        Colors for light or dark paper; ``auto`` goes by the background of the figure. A new figure
-        has the paper of its theme.
+        Colors for a light or a dark background; ``auto`` goes by the background of the figure. A
+        new figure gets the background of its theme.
     lengths : bool
         Draw every edge as long as its distance (:func:`latentree.models.fitted_tree`), in layers,
         with a scale.
     wrap : int, optional
-        Characters of a line, of up to four, in labels. Without it labels have one line.
+        Characters per line of a label, which has up to four lines. By default labels have one.
     strength_legend : bool
         Whether the legend shows how wide edges of some strengths are.
     title : str, optional

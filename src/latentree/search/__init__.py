@@ -6,7 +6,7 @@
 :func:`binary_tree`                 a binary tree joined greedily; the baseline BIN
 :func:`refine`                      local changes of any tree, judged by a penalized likelihood
 :func:`refined`                     a tree from distances, refined
-:func:`independent`                 no edges: what any other model has to beat
+:func:`independent`                 no edges; every other model has to beat it
 =================================== ==========================================================
 
 Each returns a model and the report of its fit.

@@ -44,7 +44,7 @@ def binary_tree(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns; "auto" goes by their types.
+        How to model the columns; "auto" goes by their kinds.
     weights : array-like, optional
         How much each row counts.
     budget : Budget, optional

@@ -17,14 +17,14 @@ _SHARE = 0.2  # of the edges is cut at a time: twenty fits from a hundred edges 
 
 
 def independent(X: Any, family: str = "auto", **fitting: Any) -> Fitted:
-    """Fit the model in which all variables are independent: what any other has to beat.
+    """Fit the model in which all variables are independent, which any other has to beat.
 
     Parameters
     ----------
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns; "auto" goes by their types.
+        How to model the columns; "auto" goes by their kinds.
     **fitting
         As in :func:`latentree.fit_parameters`.
 

@@ -53,12 +53,12 @@ def latent_class(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns; "auto" goes by their types.
+        How to model the columns; "auto" goes by their kinds.
     n_states : int or "auto", optional
         Number of classes; by default the one with the highest BIC. With "auto" the one that
         predicts held-out rows best, which decide on smoothing and stopping, too.
     max_states : int
-        Most classes to try.
+        Largest number of classes to try.
     weights : array-like, optional
         How much each row counts.
     budget : Budget, optional

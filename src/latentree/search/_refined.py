@@ -41,7 +41,7 @@ def refined(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns; "auto" goes by their types.
+        How to model the columns; "auto" goes by their kinds.
     start : str or sequence of str, optional
         The method whose tree is refined. Of several the result is kept that has the highest score
         less log m for every inner node (with ``caution=0`` the highest score). By default the

@@ -51,9 +51,9 @@ def regularized_cl_grouping(
     subroutine : {"rg", "nj"}
         How the tree over a neighborhood is learned: by recursive grouping or neighbor joining.
     n_hidden : int, optional
-        Most hidden nodes to add.
+        Largest number of hidden nodes to add.
     family : {"auto", "gaussian", "discrete", "symmetric"}
-        How to take the columns; "auto" goes by their types.
+        How to model the columns; "auto" goes by their kinds.
     weights : array-like, optional
         How much each row counts.
     budget : Budget, optional

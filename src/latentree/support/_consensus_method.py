@@ -52,7 +52,7 @@ def consensus(
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
     family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
-        How to take the columns.
+        How to model the columns.
     weights : array-like, optional
         How much each row counts.
     random_state : int or Generator, optional

@@ -51,7 +51,7 @@ class Document(NamedTuple):
     ----------
     text : str
     name : str
-        Of its file, or of its row.
+        Name of its file or its row.
     date : str
         As YYYY-MM-DD; empty if unknown.
 
@@ -79,7 +79,7 @@ class Documents:
     text, name, date : str, optional
         Columns of tables: the texts, their names and their dates.
     encoding : str
-        Of text files.
+        Encoding of text files.
     by_line : bool
         Whether each line of a text file is a document.
 
@@ -230,11 +230,11 @@ def read_documents(
         (.csv, .tsv, .jsonl, .ndjson, .parquet, the first four also .gz): every row is one. A single
         text file: every line is one. PDFs need the extra ``pdf``.
     text : str, optional
-        Column of a table that holds the texts; by default the only one, or one that is called so.
+        Column of a table that holds the texts; by default the only one, or the one called "text".
     name, date : str, optional
         Columns that hold names and dates (YYYY, YYYY-MM, YYYY-MM-DD, with or without a time).
     encoding : str
-        Of text files.
+        Encoding of text files.
 
     Returns
     -------

@@ -40,9 +40,9 @@ FEWEST_WORDS = 3
 class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     """Learn a tree of topics from documents.
 
-    A latent tree is learned of the words: which occur in a document and which do not. States of its
-    hidden variables are narrow topics; each has words of its own, which occur together. Broad
-    topics are classes of documents, found from groups of narrow ones. The same documents give the
+    A latent tree of the words is learned from which words occur in which documents. States of its
+    hidden variables are narrow topics; each has its own words, which occur together. Broad topics
+    are classes of documents, found from groups of narrow ones. The same documents give the
     same topics.
 
     Parameters
@@ -50,8 +50,8 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     n_words : int
         Number of words and phrases to learn from: those with the highest mean tf-idf.
     n_topics : int or sequence of int, optional
-        Most narrow topics; or the number of topics on every level, the broadest first. Without it
-        all narrow topics that are coherent.
+        Largest number of narrow topics; or the number of topics on every level, the broadest
+        first. By default all narrow topics that are coherent.
     n_levels : int or "auto"
         Number of levels; by default 1 to 3, by the number of narrow topics.
     method : str
@@ -61,18 +61,18 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Turns a text into words: anything with ``build_analyzer``, so that languages without spaces
         can be cut into words by any function.
     stop_words : "english", list of str or None
-        Words that are left out. That of ``vectorizer``, if it has some.
+        Words that are left out. If ``vectorizer`` has stop words, these are used.
     max_phrase : int
-        Most words of a phrase. Words that stand side by side much more often than by chance become
-        one ("prime minister"). 1 for none.
+        Largest number of words in a phrase. Words that stand side by side much more often than by
+        chance become one phrase ("prime minister"). 1 for no phrases.
     min_df, max_df : int or float
-        Least and most documents that a word is in: a number, or a share if it is a float.
+        Smallest and largest number of documents with a word; a float is a share.
     n_top_words : int
         Number of words of a topic.
     max_steps : int
-        Most steps of EM.
+        Largest number of steps of EM.
     time_limit : float, optional
-        Most seconds for EM, and for the search if ``method`` is ``refined``.
+        Limit in seconds for EM, and for the search if ``method`` is ``refined``.
     n_bootstrap : int
         Number of times that the topics are learned again from resampled documents, to say which
         are doubtful; 0 for none.
@@ -82,7 +82,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
     Attributes
     ----------
     topics_ : frame
-        A row a topic, as a frame of pandas or, where that is not installed, of polars (else
+        One row per topic, as a frame of pandas or, if that is not installed, of polars (else
         :meth:`to_dict`). Columns: "topic" (1, 1.2, 1.2.3), "level", "parent", "size" (share of the
         documents), "words", "probabilities" (of the words in documents on the topic), "coherence"
         (mean NPMI of pairs of its words over documents, −1 to 1) and "support" (share of the words
@@ -303,7 +303,7 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         Returns
         -------
         frame of that library
-            A row a topic; see ``topics_``.
+            One row per topic; see ``topics_``.
         """
         if importlib.util.find_spec(backend) is None:
             raise MissingExtraError(f"this needs {backend}: pip install {backend}")

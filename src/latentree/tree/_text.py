@@ -18,7 +18,7 @@ def draw(
     max_nodes: int,
     support: FloatArray | None = None,
 ) -> str:
-    """Draw one line a node, in traversal order; hidden nodes stand in parentheses."""
+    """Draw one line per node, in traversal order; hidden nodes stand in parentheses."""
     shown = order[:max_nodes]
     last_child: dict[int, int] = {}
     for node in shown:

@@ -143,7 +143,7 @@ class Tree:
         n_observed : int
             How many of the first nodes are observed.
         lengths : sequence of float, optional
-            One length an edge, in the order of ``edges``; all 1 when left out.
+            One length per edge, in the order of ``edges``; all 1 when left out.
         names : sequence of str, optional
             Names of all nodes, or of the observed ones.
         minimal : bool

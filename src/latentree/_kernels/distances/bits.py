@@ -1,4 +1,4 @@
-"""Counts of rows by bits: a column of 0/1 cells is a line of 64-bit words, one bit a row."""
+"""Counts of rows by bits: a column of 0/1 cells is a line of 64-bit words, one bit per row."""
 
 from __future__ import annotations
 

@@ -124,7 +124,7 @@ def refine(
         multiplies BIC's penalty; "cv" chooses it among 0.3, 0.5 and 1 by the likelihood of a
         quarter of the rows, held out.
     max_states : int, optional
-        Most states of a hidden variable (discrete families); 2 keeps them binary. By default free.
+        Largest number of states of a hidden variable (discrete families). By default no limit.
     n_hidden : int, optional
         How many hidden variables there must be.
     caution : float
