@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -468,6 +469,18 @@ def test_every_fold_of_a_pipeline_has_features():
     with pytest.warns(DataWarning, match="the columns themselves"):
         np.testing.assert_array_equal(alone.transform(blocks), blocks)
     assert alone.get_feature_names_out().tolist() == [f"x{j}" for j in range(6)]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint64", "float32"])
+def test_sparse_columns_of_any_type_beside_others(coded, dtype):
+    learner = lt.LatentTree("lcm", n_states=2, max_steps=3, random_state=0)
+    columns = ColumnTransformer([("hidden", learner, [0, 2, 4, 6]), ("kept", "passthrough", [7])])
+    expected = columns.fit_transform(coded)
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix):
+        found = columns.fit_transform(form(coded.astype(dtype)))
+        found = found.toarray() if scipy.sparse.issparse(found) else found
+        np.testing.assert_allclose(found, expected)
+        assert columns.get_feature_names_out()[0] == "hidden__h1=0"
 
 
 @pytest.fixture(scope="module")
