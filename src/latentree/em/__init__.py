@@ -17,6 +17,7 @@ from latentree.em._driver import (
 from latentree.em._fit import (
     fit_parameters,
     held_out_fits,
+    kinds_of,
     make_problem,
     matched,
     start_points,
@@ -27,7 +28,7 @@ from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
 from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
 from latentree.em._report import FitReport, Fitted
 from latentree.em._starts import random_discrete_start
-from latentree.em._state_problem import FLOOR, StateProblem, as_leaves
+from latentree.em._state_problem import FLOOR, StateProblem, as_leaves, units_of
 
 __all__ = [
     "FIRST",
@@ -53,6 +54,7 @@ __all__ = [
     "fit_parameters",
     "held_out_fits",
     "held_out_split",
+    "kinds_of",
     "make_problem",
     "matched",
     "maximize",
@@ -61,6 +63,7 @@ __all__ = [
     "run_rivals",
     "run_together",
     "start_points",
+    "units_of",
     "usual_states",
     "without_fold",
 ]

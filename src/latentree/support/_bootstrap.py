@@ -233,7 +233,7 @@ def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> 
     if not tree.n_edges:  # nothing is searched among variables that stay apart
         return _FIXED["independent"]
     search = partial(_SEARCHES[name], **options)
-    if sample.family == "mixed":
+    if sample.family == "mixed" and name != "refined":
         search = partial(learned_in_bins, search)
 
     def learn(replicate: Sample) -> Tree:
