@@ -4,13 +4,12 @@
 acceleration, stopping and reports; each family of models supplies the steps.
 """
 
-from latentree.em._binning import N_BINS, Binning
+from latentree.em._binning import Binning
 from latentree.em._driver import (
     INTERRUPTED,
     Budget,
     BudgetSpent,
     Driver,
-    Problem,
     Step,
     maximize,
 )
@@ -35,7 +34,6 @@ __all__ = [
     "FLOOR",
     "FOLDS",
     "INTERRUPTED",
-    "N_BINS",
     "Binning",
     "Budget",
     "BudgetSpent",
@@ -44,7 +42,6 @@ __all__ = [
     "Fitted",
     "HeldOutFit",
     "MomentProblem",
-    "Problem",
     "RowProblem",
     "StateProblem",
     "Step",

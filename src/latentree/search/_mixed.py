@@ -192,8 +192,8 @@ def learned_in_bins(
 ) -> Fitted:
     """Learn a tree from binned numbers, and fit a mixed model to it.
 
-    The learner sees a discrete table: columns with labels as they are, numbers in at most
-    ``em.N_BINS`` bins. Numbers of states are chosen anew, by the numbers themselves.
+    The learner sees a discrete table: columns with labels as they are, numbers in a few
+    bins. Numbers of states are chosen anew, by the numbers themselves.
 
     Parameters
     ----------
