@@ -244,8 +244,8 @@ On the 5-complete tree results differ from the paper because of our relaxed lear
 comes with an interval, RG separates two nodes only if their intervals cannot explain the
 difference, and the data must tell an edge between hidden nodes from zero. RG's accuracy then no
 longer suffers from the long distances that the paper's RG uses for clustering. CLRG and CLNJ start
-from the spanning tree, whose links rest on single pairs; in a tree with two layers of hidden nodes such a
-pair may be six edges apart."""
+from the spanning tree, whose links rest on single pairs; in a tree with two layers of hidden nodes
+such a pair may be six edges apart."""
 
 
 def _judged(records: list[dict[str, Any]]) -> str:
@@ -268,8 +268,9 @@ def _judged(records: list[dict[str, Any]]) -> str:
 JUDGED = """\
 No method can find *all* double stars from {n} samples. Consider a judge who knows every parameter
 of the true model, and only has to say, for one leaf at a time, to which of the two centers it
-belongs. By likelihood the judge errs in {judge} of the {runs} runs, where a weak leaf hangs on one of two
-centers that correlate strongly. RG errs in {wrong}, {both} of which are the judge's.{program}"""
+belongs. By likelihood the judge errs in {judge} of the {runs} runs, where a weak leaf hangs on one
+of two centers that correlate strongly. RG errs in {wrong}, {both} of which are the
+judge's.{program}"""
 
 
 def _comparison(cells: dict[Any, Cell], authors: dict[Any, Any]) -> str:
