@@ -18,11 +18,11 @@ RATIOS = EVIDENCE / "benchmarks.md"
 
 HEAD = """# Benchmarks
 
-Each line compares latentree with a yardstick: another library, the same computation in NumPy, or one
-sum of the table. The number says how many times as long the yardstick takes in the same run, so it
-holds for other machines, too: larger is better, and below 1 the yardstick is faster. `make bench`
-measures again and writes this page, and `make bench-compare` says what got slower since the last
-tag. Each table was measured with one version, on one machine, on one day.
+Each line compares latentree with a yardstick: another library, the same computation in NumPy, or
+one sum of the table. The number says how many times as long the yardstick takes in the same run,
+so it holds for other machines, too: larger is better, and below 1 the yardstick is faster. `make
+bench` measures again and writes this page, and `make bench-compare` says what got slower since the
+last tag. Each table was measured with one version, on one machine, on one day.
 """
 MARKS = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 
