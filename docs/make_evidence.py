@@ -18,11 +18,11 @@ RATIOS = EVIDENCE / "benchmarks.md"
 
 HEAD = """# Benchmarks
 
-How many times as long as latentree something takes that others know: another library, the
-same in NumPy, one sum of the table. Both are measured in the same run, so that a number holds for
-other machines too: larger is better, and below 1 the yardstick is quicker. `make bench` measures
-again and writes this page, and `make bench-compare` says what got slower since the last tag.
-Each table is of one version, on one machine, of one day.
+Each line compares latentree with a yardstick: another library, the same computation in NumPy, or
+one sum of the table. The number says how many times as long the yardstick takes in the same run,
+so it holds for other machines, too: larger is better, and below 1 the yardstick is faster. `make
+bench` measures again and writes this page, and `make bench-compare` says what got slower since the
+last tag. Each table was measured with one version, on one machine, on one day.
 """
 MARKS = re.compile(r"(<!-- table: ([\w-]+) -->\n).*?(<!-- end of table -->)", re.DOTALL)
 

@@ -81,7 +81,8 @@ def test_stocks():
     months = stocks.rows["month"]
     assert months[0] == "1990-02"
     assert months[-1] == "2022-11"
-    every = np.arange(np.datetime64(str(months[0])), np.datetime64(str(months[-1])) + 1)
+    last = np.datetime64(str(months[-1])) + np.timedelta64(1, "M")
+    every = np.arange(np.datetime64(str(months[0])), last)
     assert every.astype(str).tolist() == months.tolist()  # no month is left out
     rho = dict(zip(stocks.names, correlations(stocks), strict=True))
     at = stocks.names.index

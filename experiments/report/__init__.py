@@ -33,7 +33,7 @@ $ make paper PAPER='--runs 500'   # more runs; by default as many as the paper's
 ```
 
 from measured results alone; the code is in `experiments/`. Times are processor seconds of one
-thread, compiled beforehand; the machine was shared with other work, so take them as a size, not
+thread, compiled beforehand. Other work ran on the machine, so read them as orders of magnitude, not
 as a benchmark."""
 
 

@@ -240,12 +240,12 @@ def _claims(cells: dict[Any, Cell], sizes: list[int]) -> str:
 
 
 COMMENT = """\
-Where the 5-complete tree differs from the paper, it is by our relaxed learners: each distance
-comes with an interval, RG keeps two nodes apart only by what their intervals cannot explain, and
-an edge between hidden nodes must be told from zero by the data. RG's accuracy then no longer
-suffers from the long distances that the paper's RG clusters by. CLRG and CLNJ start from the
-spanning tree, whose links rest on single pairs; in a tree with two layers of hidden nodes such a
-pair may be six edges apart."""
+On the 5-complete tree results differ from the paper because of our relaxed learners: each distance
+comes with an interval, RG separates two nodes only if their intervals cannot explain the
+difference, and the data must tell an edge between hidden nodes from zero. RG's accuracy then no
+longer suffers from the long distances that the paper's RG uses for clustering. CLRG and CLNJ start
+from the spanning tree, whose links rest on single pairs; in a tree with two layers of hidden nodes
+such a pair may be six edges apart."""
 
 
 def _judged(records: list[dict[str, Any]]) -> str:
@@ -266,10 +266,11 @@ def _judged(records: list[dict[str, Any]]) -> str:
 
 
 JUDGED = """\
-*All* double stars from {n} samples cannot be had. Take a judge who knows every parameter of the
-true model and has but to say, for one leaf at a time, on which of the two centers it hangs: by
-likelihood the judge errs in {judge} of the {runs} runs, where a weak leaf hangs on one of two
-centers that correlate strongly. RG errs in {wrong}, {both} of which are the judge's.{program}"""
+No method can find *all* double stars from {n} samples. Consider a judge who knows every parameter
+of the true model, and only has to say, for one leaf at a time, to which of the two centers it
+belongs. By likelihood the judge errs in {judge} of the {runs} runs, where a weak leaf hangs on one
+of two centers that correlate strongly. RG errs in {wrong}, {both} of which are the
+judge's.{program}"""
 
 
 def _comparison(cells: dict[Any, Cell], authors: dict[Any, Any]) -> str:

@@ -60,7 +60,7 @@ class DataError(LatentTreeError, ValueError):
 
 
 class DistanceError(LatentTreeError, ValueError):
-    """A matrix is no matrix of distances, or does not fit what was asked of it.
+    """A matrix is not a matrix of distances, or does not fit what was asked of it.
 
     Examples
     --------

@@ -166,7 +166,7 @@ def test_workbooks(tmp_path, frame, monkeypatch):
     assert np.allclose(table.values[:, :6], frame, equal_nan=True)  # Excel keeps 15 digits
     assert np.isnan(table.values[3, 6])
     (tmp_path / "bad.xlsx").write_bytes(b"PK no workbook")
-    with pytest.raises(lt.errors.FileError, match="is no Excel workbook"):
+    with pytest.raises(lt.errors.FileError, match="is not an Excel workbook"):
         lt.as_parts(tmp_path / "bad.xlsx")
     monkeypatch.setitem(sys.modules, "openpyxl", None)
     with pytest.raises(lt.errors.MissingExtraError, match=r"latentree\[excel\]"):

@@ -143,9 +143,9 @@ def test_broken_graphml(text, message):
 
 def test_graphml_with_wrong_trees():
     text = formats.to_graphml(STAR)
-    with pytest.raises(FileError, match="'x', no finite number"):
+    with pytest.raises(FileError, match="'x', not a finite number"):
         formats.from_graphml(text.replace(">0.25<", ">x<"))
-    with pytest.raises(FileError, match="no finite number"):
+    with pytest.raises(FileError, match="not a finite number"):
         formats.from_graphml(text.replace(">0.25<", ">nan<"))
     with pytest.raises(FileError, match=r"valid tree.*cycle"):
         formats.from_graphml(text.replace("</graph>", '<edge source="n0" target="n1"/></graph>'))

@@ -147,5 +147,5 @@ def _length(text: str) -> float:
     except ValueError:
         length = math.nan
     if not math.isfinite(length):
-        raise FileError(f"a length in the GraphML text is {shown(text)}, no finite number")
+        raise FileError(f"a length in the GraphML text is {shown(text)}, not a finite number")
     return length

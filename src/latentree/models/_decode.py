@@ -134,7 +134,7 @@ def _integer(text: str) -> int:
 
 def _check_version(fields: Content) -> None:
     if fields.get("format") != FORMAT:
-        raise FileError(f"is no model of latentree: 'format' is not {FORMAT!r}")
+        raise FileError(f"is not a latentree model: 'format' is not {FORMAT!r}")
     version = fields.get("version")
     if type(version) is not int or version < 1:
         raise FileError(f"version is {plain.shown(version)}, but must be a positive integer")

@@ -304,7 +304,7 @@ class Names:
         except ValueError as error:
             raise FileError(f"{path}: is no JSON: {error}") from error
         if not isinstance(content, dict) or content.get("format") != FORMAT:
-            raise FileError(f'{path}: is no file of names: its "format" must be {FORMAT!r}')
+            raise FileError(f'{path}: is not a file of names: its "format" must be {FORMAT!r}')
         if content.get("version") != 1:
             raise FileError(f"{path}: has version {content.get('version')!r}, but must have 1")
         parts = {part: content.get(part, {}) for part in ("names", "states", "notes")}

@@ -84,7 +84,7 @@ def _header(line: bytes) -> _Header:
     """Read the first line: format, field and symmetry."""
     words = line.decode(errors="replace").lower().split()
     if not words or words[0] != "%%matrixmarket":
-        raise FileError("is no Matrix Market file: it does not begin with %%MatrixMarket")
+        raise FileError("is not a Matrix Market file: it does not begin with %%MatrixMarket")
     known = (
         ("matrix",), ("coordinate", "array"), ("pattern", "integer", "real"),
         ("general", "symmetric"),
@@ -150,7 +150,7 @@ def require_room(n_bytes: float, shape: tuple[int, ...]) -> None:
 def _dense(header: _Header, sizes: FloatArray, values: FloatArray) -> AnyArray:
     n, m = map(int, sizes)
     if header.is_symmetric:
-        raise FileError("a dense symmetric matrix is no table: write all of its entries")
+        raise FileError("a dense symmetric matrix is not a table: write all of its entries")
     if values.size != n * m:
         raise FileError(f"{values.size} numbers, but {n} × {m} are {n * m}")
     return _typed(header, np.ascontiguousarray(values.reshape(m, n).T))

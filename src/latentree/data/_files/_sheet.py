@@ -92,7 +92,9 @@ def _read_sheet(path: str, wanted: str | None) -> _Sheet:
         except FileError:
             raise
         except Exception as error:  # of zip, of XML, or of the library
-            raise FileError(f"is no Excel workbook, or is damaged: {reason_of(error)}") from None
+            raise FileError(
+                f"is not an Excel workbook, or is damaged: {reason_of(error)}"
+            ) from None
     if not found.rows:
         raise FileError("all sheets are empty" if wanted is None else f"sheet {wanted!r} is empty")
     return found
