@@ -317,6 +317,11 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
     assert "<svg" not in learned._repr_html_()
     html = learned.fit(real)._repr_html_()
     assert "log-likelihood" in html
+    assert "<td>model_.explore()</td>" in html
+    said = learned.report_._repr_html_()
+    assert said.startswith("<div><table>")
+    assert f"{learned.report_.log_likelihood:,.1f}" in said
+    assert "color:" not in said  # the notebook's own, dark or light
     pytest.importorskip("matplotlib")
     assert "<svg" in html
 
