@@ -29,7 +29,10 @@ from latentree.distances import Statistics
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.models._encode import encode
 
-METHODS = [method for method in lt.methods.METHODS if method != "refined"]  # checked as default
+LEARNERS = [
+    *(lt.LatentTree(method) for method in lt.methods.METHODS if method != "refined"),  # the default
+    lt.LatentTree("nj", hidden="gaussian", output="hidden+observed"),
+]
 CHECKED_ONCE = (  # they learn again what other checks learn, or nothing
     "transformer", "pipeline_consistency", "estimators_pickle", "positive_only_tag", "param",
     "attributes", "clone", "on_sparse_data", "f_contiguous", "readonly", "tags",
@@ -37,26 +40,22 @@ CHECKED_ONCE = (  # they learn again what other checks learn, or nothing
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [
-        lt.LatentTree(random_state=0),
-        lt.LatentTree("nj", hidden="gaussian", output="hidden+observed", random_state=0),
-    ]
-)
+@parametrize_with_checks([lt.LatentTree(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", METHODS)
-def test_scikit_learn_checks_of_every_method(method):
-    quick = lt.LatentTree(method, max_steps=5, random_state=0)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda one: f"{one.method}-{one.hidden}")
+def test_scikit_learn_checks_of_every_method(learner):
+    whole = clone(learner).set_params(random_state=0)
+    quick = clone(whole).set_params(max_steps=5)
     for estimator, check in estimator_checks_generator(quick):
         name = check.func.__name__
         # Weights are compared with repeated rows to seven digits, on 11 rows of 30 columns. With rg
         # one correlation goes to 1, where rounding is more than that: EM stops after five steps.
-        if "weight_equivalence" in name and method != "rg":
-            estimator = lt.LatentTree(method, random_state=0)
+        if "weight_equivalence" in name and whole.method != "rg":
+            estimator = clone(whole)
         if not any(part in name for part in CHECKED_ONCE):
             with contextlib.suppress(SkipTest):
                 check(estimator)
@@ -327,6 +326,11 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
     assert "<svg" not in learned._repr_html_()
     html = learned.fit(real)._repr_html_()
     assert "log-likelihood" in html
+    assert "<td>model_.explore()</td>" in html
+    said = learned.report_._repr_html_()
+    assert said.startswith("<div><table>")
+    assert f"{learned.report_.log_likelihood:,.1f}" in said
+    assert "color:" not in said  # the notebook's own, dark or light
     pytest.importorskip("matplotlib")
     assert "<svg" in html
 
