@@ -24,7 +24,7 @@ from latentree.em import (
 )
 from latentree.errors import ModelError
 from latentree.models import MixedTreeModel
-from latentree.search._refinement import PRIOR, grow_states, penalty_of
+from latentree.search._refinement import PRIOR, announced_search, grow_states, penalty_of
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 
@@ -101,7 +101,8 @@ def fit_mixed(
         final = run_rivals(fits)
     elif n_states is None:
         options["random_state"] = random_state
-        final = _by_penalty(tree, sample, criterion, max_states, budget, options, progress)
+        with announced_search(sample):
+            final = _by_penalty(tree, sample, criterion, max_states, budget, options, progress)
     else:
         final = fit_parameters(
             tree, sample, n_states=n_states, budget=budget, random_state=random_state,

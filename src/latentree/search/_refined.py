@@ -15,7 +15,7 @@ from latentree.distances import Sample, as_sample
 from latentree.em import INTERRUPTED, Budget, Fitted, held_out_fits, run_rivals
 from latentree.errors import ModelError
 from latentree.models import Model, with_fitted_lengths
-from latentree.search._refinement import RefineReport, first_fits, refine
+from latentree.search._refinement import RefineReport, announced_search, first_fits, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, learn_tree
 from latentree.tree import Tree
@@ -72,8 +72,20 @@ def refined(
     >>> model.tree.n_hidden
     2
     """
-    clock = time.monotonic()
     sample = as_sample(X, family, weights)
+    with announced_search(sample):
+        return _best_refined(sample, start, random_state, for_prediction, options)
+
+
+def _best_refined(
+    sample: Sample,
+    start: str | Sequence[str] | None,
+    random_state: Any,
+    for_prediction: bool,
+    options: dict[str, Any],
+) -> Fitted:
+    """Refine one start after the other, and keep the best."""
+    clock = time.monotonic()
     starts: Sequence[Tree | Model]
     if start is None:
         starts = _best_starts(sample, options.get("max_states"))

@@ -17,6 +17,7 @@
 ====================  ============================================================================
 """
 
+from latentree.search._refinement._discrete_engine import announced_search
 from latentree.search._refinement._full_fit import PRIOR, first_fits
 from latentree.search._refinement._options import RefineOptions
 from latentree.search._refinement._refine import RefineReport, grow_states, penalty_of, refine
@@ -25,6 +26,7 @@ __all__ = [
     "PRIOR",
     "RefineOptions",
     "RefineReport",
+    "announced_search",
     "first_fits",
     "grow_states",
     "penalty_of",

@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
+from latentree._kernels.compiling import announced
 from latentree.data import Table
 from latentree.distances import Sample
 from latentree.models import DiscreteTreeModel, MixedTreeModel
@@ -23,6 +25,7 @@ MOST_CELLS = 1_000_000
 """Cells that local fits look at: they hold some numbers per cell in memory."""
 
 _LEAST = 1e-9  # no probability of a draft is smaller, so that messages are positive
+_AS_LONG = 2  # in columns of labels: what a column of numbers takes in addition
 _TINY = 5_000  # cells of distinct rows: a search takes a second uncompiled
 
 
@@ -45,7 +48,7 @@ class StateEngine:
         self.shares = options.discrete_shares
         self.settle_steps = options.settle_steps
         self.rows = self._evidence()
-        self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
+        self.is_tiny = _is_tiny(self.rows.weights.size, sample)
         self.proposers: Sequence[Proposer] = (self.states, self.structures)
         self.last_proposers: Sequence[Proposer] = (self.last_structures,)
 
@@ -109,6 +112,19 @@ class StateEngine:
     def states(self, request: Request) -> list[Proposal]:
         """Return changes of numbers of states."""
         return StateMoves(self.rows, request, self.max_states, self.seed).proposals()
+
+
+def _is_tiny(n_rows: int, sample: Sample) -> bool:
+    """Whether a search is done uncompiled before its kernels would be loaded."""
+    n_numbers = np.count_nonzero(sample.cardinalities == 0)
+    return bool(n_rows * (sample.n_columns + _AS_LONG * n_numbers) <= _TINY)
+
+
+def announced_search(sample: Sample) -> AbstractContextManager[None]:
+    """Run the passes of EM before, in and after a search of mixed columns as the search itself."""
+    if sample.family != "mixed":
+        return nullcontext()
+    return announced(_is_tiny(sample.statistics.n_rows, sample))
 
 
 def every_row(table: Table, step: int) -> Table:

@@ -19,7 +19,7 @@ from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, as_leaves, matched
 from latentree.errors import ModelError
 from latentree.models import DiscreteTreeModel, MixedTreeModel, Model, with_fitted_lengths
-from latentree.search._refinement._discrete_engine import StateEngine
+from latentree.search._refinement._discrete_engine import StateEngine, announced_search
 from latentree.search._refinement._draft import Draft, StateDraft
 from latentree.search._refinement._full_fit import final_fit, first_fits
 from latentree.search._refinement._gaussian_moves import GaussianEngine
@@ -258,7 +258,7 @@ def _searched(
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
     way = tiny(True) if engine.is_tiny else nullcontext()
-    with threadpool_limits(1, "blas"), way:
+    with threadpool_limits(1, "blas"), announced_search(engine.sample), way:
         search = Search(engine, options, time.monotonic() + time_limit, progress)
         return search.run(draft, penalty)
 

@@ -15,6 +15,7 @@ from typing import Any, NamedTuple, Protocol
 
 from scipy.special import gammainccinv
 
+from latentree.distances import Sample
 from latentree.em import INTERRUPTED
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
@@ -161,6 +162,7 @@ Proposer = Callable[[Request], Iterable[Proposal]]
 class Engine(Protocol):
     """What the search needs from a family of models, on given data."""
 
+    sample: Sample
     n_samples: float
     shares: tuple[float, ...]
     """Shares of the penalty, one stage after the other."""
