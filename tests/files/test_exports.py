@@ -186,6 +186,15 @@ def test_the_size_that_a_workbook_states_is_not_believed(tmp_path, size):
     same(open_table(path))
 
 
+@pytest.mark.parametrize("number", [b"8000000000", b"1e9"])
+def test_numbers_of_rows_are_bounded(tmp_path, number):
+    path = tmp_path / "t.xlsx"
+    workbook(path, one=TABLE)
+    changed(path, lambda xml: xml.replace(b'<row r="7"', b'<row r="%b"' % number))
+    with pytest.raises(FileError, match="a sheet has 1,048,576 rows at most"):
+        open_table(path)
+
+
 def test_sheets_are_named_and_chosen(tmp_path, capsys):
     path = tmp_path / "t.xlsx"
     other = TABLE.iloc[:20]

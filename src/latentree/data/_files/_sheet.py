@@ -5,6 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple
 
@@ -126,7 +127,12 @@ def _cells(sheet: Worksheet) -> list[Row]:
     """Return the cells of a sheet, row by row; formulas are the values last computed."""
     # The size that a workbook states is a note of the program that wrote it, and may be wrong.
     sheet.reset_dimensions()
-    rows = list(sheet.iter_rows(values_only=True))
+    most = 1 << 20  # rows of a sheet; openpyxl makes an empty row for each that a number skips
+    rows = list(islice(sheet.iter_rows(values_only=True), most + 1))
+    if len(rows) > most:
+        raise FileError(
+            f"is damaged: a sheet has {most:,} rows at most, but one has a higher number"
+        )
     while rows and all(cell is None for cell in rows[-1]):
         rows.pop()  # formatted cells without a value
     width = max((_filled_width(row) for row in rows), default=0)
