@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import importlib
 import os
 import subprocess
 import sys
@@ -12,6 +13,7 @@ import numpy as np
 import pytest
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
+from threadpoolctl import threadpool_limits
 
 from latentree import simulate, structure
 from latentree._kernels import compiling, threads
@@ -86,6 +88,23 @@ def test_threads_run_kernels_as_their_caller_does(monkeypatch):
         assert all(threads.run(lambda part: ran_compiled(half_sum, np.ones(part)), [1, 2, 3, 4]))
     with tiny(True):
         assert not any(threads.run(lambda _: ran_compiled(whole_sum, np.ones(2)), range(4)))
+
+
+def test_limits_of_openmp_are_kept(monkeypatch):
+    importlib.import_module("sklearn.utils")  # which brings OpenMP
+    for name in ("LATENTREE_NUM_THREADS", "OMP_NUM_THREADS"):
+        monkeypatch.delenv(name, raising=False)
+    assert 1 <= threads.n_threads() <= os.cpu_count()
+    with threadpool_limits(1):
+        assert threads.n_threads() == 1
+    with threadpool_limits(1, "blas"):  # what latentree itself does around its threads
+        free = threads.n_threads()
+    assert free == threads.n_threads()
+    monkeypatch.setenv("OMP_NUM_THREADS", "1,2")  # joblib sets it in its processes
+    assert threads.n_threads() == 1
+    with threadpool_limits(1):
+        monkeypatch.setenv("LATENTREE_NUM_THREADS", "3")
+        assert threads.n_threads() == 3
 
 
 def test_a_division_by_zero_is_infinite_without_a_warning():

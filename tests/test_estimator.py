@@ -13,6 +13,7 @@ import pyarrow.parquet as pq
 import pytest
 import scipy.sparse
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.linear_model import LinearRegression
 from sklearn.model_selection import GridSearchCV, cross_val_score
 from sklearn.pipeline import make_pipeline
@@ -28,7 +29,10 @@ from latentree.distances import Statistics
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.models._encode import encode
 
-METHODS = [method for method in lt.methods.METHODS if method != "refined"]  # checked as default
+LEARNERS = [
+    *(lt.LatentTree(method) for method in lt.methods.METHODS if method != "refined"),  # the default
+    lt.LatentTree("nj", hidden="gaussian", output="hidden+observed"),
+]
 CHECKED_ONCE = (  # they learn again what other checks learn, or nothing
     "transformer", "pipeline_consistency", "estimators_pickle", "positive_only_tag", "param",
     "attributes", "clone", "on_sparse_data", "f_contiguous", "readonly", "tags",
@@ -36,26 +40,22 @@ CHECKED_ONCE = (  # they learn again what other checks learn, or nothing
 
 
 @pytest.mark.filterwarnings("ignore")
-@parametrize_with_checks(
-    [
-        lt.LatentTree(random_state=0),
-        lt.LatentTree("nj", hidden="gaussian", output="hidden+observed", random_state=0),
-    ]
-)
+@parametrize_with_checks([lt.LatentTree(random_state=0)])
 def test_scikit_learn_checks(estimator, check):
     check(estimator)
 
 
 @pytest.mark.filterwarnings("ignore")
-@pytest.mark.parametrize("method", METHODS)
-def test_scikit_learn_checks_of_every_method(method):
-    quick = lt.LatentTree(method, max_steps=5, random_state=0)
+@pytest.mark.parametrize("learner", LEARNERS, ids=lambda one: f"{one.method}-{one.hidden}")
+def test_scikit_learn_checks_of_every_method(learner):
+    whole = clone(learner).set_params(random_state=0)
+    quick = clone(whole).set_params(max_steps=5)
     for estimator, check in estimator_checks_generator(quick):
         name = check.func.__name__
         # Weights are compared with repeated rows to seven digits, on 11 rows of 30 columns. With rg
         # one correlation goes to 1, where rounding is more than that: EM stops after five steps.
-        if "weight_equivalence" in name and method != "rg":
-            estimator = lt.LatentTree(method, random_state=0)
+        if "weight_equivalence" in name and whole.method != "rg":
+            estimator = clone(whole)
         if not any(part in name for part in CHECKED_ONCE):
             with contextlib.suppress(SkipTest):
                 check(estimator)
@@ -246,6 +246,16 @@ def test_impute_keeps_a_column_without_a_name():
     assert not filled.isna().any().any()
 
 
+@pytest.mark.parametrize("make", FRAMES)
+def test_columns_may_be_called_like_arguments(real, make):
+    names = ["self", "cls", "name", "columns", "index", "data", "values", "mean"]
+    frame = pd.DataFrame(real[:100], columns=names[: real.shape[1]])
+    learned = lt.LatentTree("chow_liu").fit(FRAMES[make](frame))
+    filled = learned.impute(FRAMES[make](frame.iloc[:, 4:]))
+    assert list(filled if isinstance(filled, dict) else filled.columns) == names[4:] + names[:4]
+    assert learned.sample(2, 0) is not None
+
+
 @pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
 @pytest.mark.parametrize("kind", ["numbers", "labels", "both", "aside"])
 @pytest.mark.parametrize("make", FRAMES)
@@ -316,6 +326,11 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
     assert "<svg" not in learned._repr_html_()
     html = learned.fit(real)._repr_html_()
     assert "log-likelihood" in html
+    assert "<td>model_.explore()</td>" in html
+    said = learned.report_._repr_html_()
+    assert said.startswith("<div><table>")
+    assert f"{learned.report_.log_likelihood:,.1f}" in said
+    assert "color:" not in said  # the notebook's own, dark or light
     pytest.importorskip("matplotlib")
     assert "<svg" in html
 
@@ -323,6 +338,8 @@ def test_a_notebook_shows_a_picture_and_a_table(real):
 def test_mistakes_are_named(real):
     with pytest.raises(ModelError, match="method is 'magic'"):
         lt.LatentTree(method="magic").fit(real)
+    with pytest.raises(ModelError, match=r"one of auto, gaussian, discrete, symmetric, mixed$"):
+        lt.LatentTree(family="magic").fit(real)
     with pytest.raises(DataError, match="1 sample"):
         lt.LatentTree().fit(real[:1])
     learned = lt.LatentTree().fit(real)
@@ -456,6 +473,18 @@ def test_every_fold_of_a_pipeline_has_features():
     with pytest.warns(DataWarning, match="the columns themselves"):
         np.testing.assert_array_equal(alone.transform(blocks), blocks)
     assert alone.get_feature_names_out().tolist() == [f"x{j}" for j in range(6)]
+
+
+@pytest.mark.parametrize("dtype", ["bool", "int8", "uint16", "int32", "uint64", "float32"])
+def test_sparse_columns_of_any_type_beside_others(coded, dtype):
+    learner = lt.LatentTree("lcm", n_states=2, max_steps=3, random_state=0)
+    columns = ColumnTransformer([("hidden", learner, [0, 2, 4, 6]), ("kept", "passthrough", [7])])
+    expected = columns.fit_transform(coded)
+    for form in (scipy.sparse.csr_array, scipy.sparse.csc_array, scipy.sparse.csr_matrix):
+        found = columns.fit_transform(form(coded.astype(dtype)))
+        found = found.toarray() if scipy.sparse.issparse(found) else found
+        np.testing.assert_allclose(found, expected)
+        assert columns.get_feature_names_out()[0] == "hidden__h1=0"
 
 
 @pytest.fixture(scope="module")

@@ -24,7 +24,7 @@ from latentree import simulate
 @parametrize_with_checks(
     [
         lt.LatentTreeImputer(random_state=0),
-        lt.LatentTreeClassifier(max_steps=5, random_state=0),
+        lt.LatentTreeClassifier(max_steps=5, cv=2, random_state=0),
         lt.LatentTreeRegressor(random_state=0),
         lt.LatentTreeCovariance(random_state=0),
     ]

@@ -174,4 +174,4 @@ def _page(model: Any, data: Any, height: int, **options: Any) -> Any:
     return ExplorerPage(explorer_html(model, data, **options), height)
 
 
-show_by(tree=_tree_html, estimator=_estimator_html, page=_page)
+show_by(tree=_tree_html, estimator=_estimator_html, report=_estimator_html, page=_page)

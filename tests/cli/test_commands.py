@@ -144,6 +144,15 @@ def test_compare_survives_a_method_that_fails(run, made, monkeypatch):
     assert "every method failed" in err
 
 
+def test_compare_says_what_several_methods_note_once(run, tmp_path):
+    rows = np.random.default_rng(2).normal(size=(80, 4))
+    write_table(tmp_path / "t.csv", list("abcd"), rows)
+    code, _, err = run("compare", tmp_path / "t.csv", "--methods", "nj,rg")
+    assert code == 0
+    assert err.count("no dependence was found") == 1
+    assert "note: nj, rg: no dependence was found among the 4 variables" in err
+
+
 def test_help_names_every_method_and_family(run):
     assert app.METHODS.split(", ") == list(METHODS)
     for command in ("learn", "compare"):

@@ -15,12 +15,15 @@ from typing import Any
 
 from tests.explorer.browser import PATIENCE, BrowserError, patiently
 
+PROGRAMS = ("firefox", "firefox-esr")
 OPCODE_TEXT, OPCODE_CLOSE, OPCODE_PING = 1, 8, 9
 
 
 def missing() -> str:
     """What is missing to start Firefox; empty when nothing is."""
-    return "" if shutil.which("firefox") else "firefox is not installed"
+    if not any(map(shutil.which, PROGRAMS)):
+        return "firefox is not installed (Debian: apt-get install firefox-esr)"
+    return ""
 
 
 class _Socket:
@@ -87,9 +90,10 @@ class Firefox:
             "utf-8",
         )
         self.log = folder / "log.txt"
+        program = next(path for path in map(shutil.which, PROGRAMS) if path)
         with self.log.open("wb") as out:
             self.process = subprocess.Popen(
-                [str(shutil.which("firefox")), "--headless", "--no-remote", "--profile",
+                [program, "--headless", "--no-remote", "--profile",
                  str(folder), "--remote-debugging-port", "0", "--width", str(width), "--height",
                  str(height)],
                 stdout=out, stderr=subprocess.STDOUT,

@@ -22,7 +22,8 @@ pytestmark = pytest.mark.skipif(
 SCREENS = ((1440, 900), (1024, 700), (390, 844), (667, 375))
 SCRIPT = """
 const done = arguments[0];
-axe.run().then((found) => done(found.violations.map((one) => [one.id, one.nodes[0].html])));
+axe.run({ resultTypes: ["violations"] })
+  .then((found) => done(found.violations.map((one) => [one.id, one.nodes[0].html])));
 """
 
 
@@ -71,7 +72,8 @@ def test_axe_finds_no_violations(browser, tmp_path, make):
         with browser.screen(width, height, phone=width < 700):
             browser.open(tmp_path / "page.html")
             browser.run(Path(AXE).read_text("utf-8"))
-            for theme in ("light", "dark"):
+            # Colors are the same on all screens: the dark ones are looked at on every second.
+            for theme in ("light", "dark") if (width, height) in SCREENS[::2] else ("light",):
                 for view in views:
                     browser.run("location.hash = arguments[0]", f"{view}&{key}={theme}")
                     browser.wait("return document.documentElement.dataset.theme === arguments[0]",

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import re
+
 import numpy as np
 import pytest
 from tests.explorer.pages import discrete, discrete_mixture, gaussian, hidden_of, mixed, show
@@ -155,6 +157,9 @@ def test_documents_are_read_and_rows_supposed(browser, tmp_path):
     browser.run(f"location.hash = 's=n{model.tree.names[h]}'")
     browser.wait(f"return {STATE}.selection?.node === {h}")
     assert "news" in browser.text("#details")
+    said = browser.text(".row-box .row-name").splitlines()
+    assert re.match(r"Row \d+: x\d+ = s\d, x\d+ = s\d, x\d+ = s\d$", said[0])
+    assert said[1].startswith("<b>document</b>")
     browser.click_on(".row-box summary")
     browser.wait("return document.querySelector('.row-box .text')")
     text = browser.text(".row-box .text")

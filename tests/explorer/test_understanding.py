@@ -36,6 +36,17 @@ return rows.map((row) => {
   };
 });
 """
+LABEL_ENDS = r"""
+const { view } = window.latentreeExplorer;
+const ctx = view.canvas.getContext("2d");
+const { documentElement } = new DOMParser().parseFromString(arguments[0], "image/svg+xml");
+const nodes = [...documentElement.querySelectorAll("text[transform]")];
+return nodes.filter((e) => e.getAttribute("font-style") !== "italic").map((e) => {
+  ctx.font = `${e.getAttribute("font-size")}px ${e.getAttribute("font-family")}`;
+  const [x] = e.getAttribute("transform").match(/-?[\d.]+/g).map(Number);
+  return [e.textContent, x + ctx.measureText(e.textContent).width, view.width];
+});
+"""
 
 
 def ask(browser, question: str) -> None:
@@ -133,7 +144,7 @@ def test_states_are_named_by_what_sets_them_apart(browser, tmp_path):
     browser.click(*spot(browser, 3))
     assert browser.text("#details section h3") == "States"
     said = browser.run(
-        "return [...document.querySelectorAll('#details .state .quiet')].map((e) => e.textContent)"
+        "return [...document.querySelectorAll('#details .named > .name')].map((e) => e.textContent)"
     )
     assert said == ["seldom sad, often calm", "often sad, seldom calm"]
     shares = browser.run(
@@ -148,6 +159,27 @@ def test_states_are_named_by_what_sets_them_apart(browser, tmp_path):
     assert cells == [
         ["sad", "10 %", "80 %"], ["calm", "70 %", "10 %"], ["sex = male", "55 %", "45 %"],
     ]  # fmt: skip
+
+
+def test_states_are_in_the_order_of_what_tells_them_apart(browser, tmp_path):
+    star = Tree([4] * 4 + [-1], n_observed=4, names=["a", "b", "c", "d", "h1"])
+    middle, low, high = 0.5, 0.1, 0.9
+    line = [[1 - p, p] for p in (middle, high, low)]
+    model = DiscreteTreeModel(star, [line] * 4 + [[0.3, 0.3, 0.4]], [["no", "yes"]] * 4)
+    show(browser, tmp_path, model)
+    browser.click(*spot(browser, 4))
+    states = (
+        "return [...document.querySelectorAll('#details .heat thead bdi')].map((e) => e.innerText)"
+    )
+    assert browser.run(states) == ["2", "0", "1"]
+    assert "from one end" in browser.text("#details section")
+    # Four states, each known by an item of its own, lie on no line: the largest is first.
+    own = [[[0.1, 0.9] if k == j else [0.9, 0.1] for k in range(4)] for j in range(4)]
+    apart = DiscreteTreeModel(star, [*own, [0.2, 0.3, 0.26, 0.24]], [["no", "yes"]] * 4)
+    show(browser, tmp_path, apart)
+    browser.click(*spot(browser, 4))
+    assert browser.run(states) == ["1", "2", "3", "0"]
+    assert "the largest first" in browser.text("#details section")
 
 
 def test_many_states_are_folded(browser, tmp_path):
@@ -168,11 +200,30 @@ def test_hidden_numbers_have_loadings(browser, tmp_path):
     browser.run(f"location.hash = 's=n{model.tree.names[h]}'")
     browser.wait(f"return {STATE}.selection?.node === {h}")
     assert "Loadings" in browser.text("#details")
-    rows = browser.run(BARS, "#details section:nth-of-type(2)")
-    rho = np.abs(model.correlation([h], range(model.tree.n_observed))[0])
-    wanted = np.sort(rho)[::-1][: len(rows)]
-    assert [abs(row["number"]) for row in rows] == pytest.approx(wanted, abs=0.006)
-    assert [row["share"] for row in rows] == pytest.approx(wanted, abs=1e-4)
+    rows = browser.run(
+        """
+        const number = (cell) => Number.parseFloat(cell.textContent.replace("\u2212", "-"));
+        return [...document.querySelectorAll("#details .loadings tbody tr")].map((row) => {
+          const [bar, loading, shared] = row.querySelectorAll("td");
+          const [line, fill] = [bar.firstChild, bar.firstChild.firstChild].map((e) =>
+            e.getBoundingClientRect());
+          const middle = line.left + line.width / 2;
+          const ends = [fill.left - middle, fill.right - middle];
+          const end = Math.abs(ends[0]) > Math.abs(ends[1]) ? ends[0] : ends[1];
+          const name = row.querySelector("th").textContent;
+          return [name, number(loading), number(shared) / 100, (2 * end) / line.width];
+        });
+        """
+    )
+    rho = model.correlation([h], range(model.tree.n_observed))[0]
+    turned = browser.run(f"return [...{STATE}.model.strengths.turned]")
+    rho = rho * turned[h] * np.array(turned[: rho.size])
+    order = np.argsort(-np.abs(rho))[: len(rows)]
+    assert [row[0] for row in rows] == [model.tree.names[v] for v in order]
+    assert np.array([row[1:] for row in rows], float) == pytest.approx(
+        np.stack([rho[order], rho[order] ** 2, rho[order]], axis=1), abs=0.02
+    )
+    assert min(row[1] for row in rows) < 0 < max(row[1] for row in rows)
 
 
 def test_edited_names_are_in_the_model_file(browser, tmp_path):
@@ -235,6 +286,14 @@ def test_long_names_keep_what_they_differ_in(browser, tmp_path):
         text = " ".join(e.text or "" for e in root.iter("{http://www.w3.org/2000/svg}text"))
         for word in ("bothered", "pleased", "surprised", "unmoved"):
             assert word in text, layout
+    for width in (1440, 1024, 390):  # and stay inside the window
+        with browser.screen(width, 800):
+            show(browser, tmp_path, model)
+            svg = browser.run("return window.latentreeExplorer.toSvg({ whole: false })")
+            labels = browser.run(LABEL_ENDS, svg)
+            assert all(end <= whole for _, end, whole in labels), (width, labels)
+            for word in ("bothered", "pleased", "surprised", "unmoved"):
+                assert any(word in text for text, *_ in labels), (width, labels)
 
 
 def test_labels_stay_where_they_are(browser, tmp_path):

@@ -6,6 +6,7 @@ import json
 import os
 import stat
 import tracemalloc
+from dataclasses import replace
 
 import hypothesis.strategies as st
 import numpy as np
@@ -25,10 +26,12 @@ from latentree import (
     models,
 )
 from latentree import _disk as disk
+from latentree.data import NumberFormat, SetAside
 from latentree.errors import FileError, LatentTreeError
 from latentree.inference import NormalMargin, Odds, RankMargin, Thresholds
 from latentree.models import _decode as decode
 from latentree.models import _encode as encode
+from latentree.models import with_schema
 from latentree.models._format import json_schema
 
 REPLACING = disk.replacing
@@ -53,6 +56,18 @@ def test_round_trip_to_the_last_bit(model):
     again = decode.decode(data).model
     assert identical(model, again)
     assert encode.encode(again) == data
+
+
+def test_columns_set_aside_and_formats_of_numbers_survive(tmp_path):
+    formats, aside = (
+        (None, NumberFormat(",", "EUR"), None),
+        (SetAside("unit", 1, "constant", "cm"),),
+    )
+    model = gaussian()
+    model = with_schema(model, replace(model.schema, formats=formats, aside=aside))
+    models.save(model, tmp_path / "m.json")
+    again = models.load(tmp_path / "m.json").schema
+    assert (again.formats, again.aside) == (formats, aside)
 
 
 @pytest.mark.parametrize("n_states", [2, 5])

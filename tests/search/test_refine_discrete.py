@@ -19,14 +19,14 @@ from latentree.errors import ModelError
 from latentree.metrics import robinson_foulds
 from latentree.models import DiscreteTreeModel
 from latentree.search._refinement import RefineOptions, first_fits, penalty_of
-from latentree.search._refinement._discrete_engine import DiscreteEngine
+from latentree.search._refinement._discrete_engine import StateEngine
 from latentree.search._refinement._discrete_fit import (
     ALL,
     RowEvidence,
     RowMessages,
     estimated_gains,
 )
-from latentree.search._refinement._draft import Conflict, DiscreteDraft
+from latentree.search._refinement._draft import Conflict, StateDraft
 from latentree.search._refinement._search import Penalty, Request, Search
 from strategies import trees
 
@@ -67,7 +67,7 @@ models = st.builds(random_model, trees(max_inner=4), st.integers(0, 99))
 @settings(max_examples=50)
 def test_a_draft_stays_the_same_distribution_when_it_is_rooted_elsewhere(model, data):
     table = random_table(model, 1, 20)
-    draft = DiscreteDraft.of(model)
+    draft = StateDraft.of(model)
     draft.reroot(data.draw(st.sampled_from(sorted(draft.parent))))
     assert log_likelihood(draft, table) == pytest.approx(model.total_log_likelihood(table))
     assert draft.n_parameters == model.n_parameters
@@ -76,7 +76,7 @@ def test_a_draft_stays_the_same_distribution_when_it_is_rooted_elsewhere(model, 
 @given(models, st.data())
 @settings(max_examples=50)
 def test_a_subtree_that_is_cut_and_hung_back_changes_nothing(model, data):
-    draft = DiscreteDraft.of(model)
+    draft = StateDraft.of(model)
     if not draft.edges:
         return
     p, x = data.draw(st.sampled_from(draft.edges))
@@ -93,7 +93,7 @@ def test_a_subtree_that_is_cut_and_hung_back_changes_nothing(model, data):
 @given(models, st.data())
 @settings(max_examples=50)
 def test_suppressed_nodes_leave_the_observed_ones_as_they_were(model, data):
-    draft = DiscreteDraft.of(model)
+    draft = StateDraft.of(model)
     if not draft.edges:
         return
     p, x = data.draw(st.sampled_from(draft.edges))
@@ -112,7 +112,7 @@ def _untidy_log_likelihood(draft, table) -> float:
 
 
 def test_a_component_cannot_be_hung_at_itself():
-    draft = DiscreteDraft.of(random_model(lt.simulate.double_star(6), 0))
+    draft = StateDraft.of(random_model(lt.simulate.double_star(6), 0))
     with pytest.raises(Conflict):
         draft.hang(0, 3, np.full((2, 2), 0.5))
 
@@ -124,7 +124,7 @@ def test_a_component_cannot_be_hung_at_itself():
 @settings(max_examples=40)
 def test_every_node_sees_the_same_likelihood(model, missing):
     table = random_table(model, 2, 30, missing)
-    draft = DiscreteDraft.of(model)
+    draft = StateDraft.of(model)
     messages, rows = RowMessages(draft, RowEvidence(table)), RowEvidence(table)
     for node in draft.parent:
         found = rows.log_likelihood(messages.marginal[node], messages.get(node))
@@ -138,7 +138,7 @@ def test_every_node_sees_the_same_likelihood(model, missing):
 def test_messages_after_a_cut_that_take_up_earlier_ones_are_those_computed_afresh(
     model, data, missing
 ):
-    rows, draft = RowEvidence(random_table(model, 2, 30, missing)), DiscreteDraft.of(model)
+    rows, draft = RowEvidence(random_table(model, 2, 30, missing)), StateDraft.of(model)
     if not draft.edges:
         return
     before = RowMessages(draft, rows)
@@ -175,14 +175,14 @@ def test_an_edge_is_cut_only_if_it_is_no_stronger_than_by_chance(same, n_trees):
 
 
 def all_proposals(model, table, penalty, options=EVERYTHING):
-    engine = DiscreteEngine(as_sample(table))
+    engine = StateEngine(as_sample(table))
     draft = engine.draft(model)
     request = Request(draft, penalty, options)
     return draft, [*engine.structures(request), *engine.states(request)]
 
 
 def last_proposals(model, table, penalty, options=EVERYTHING):
-    engine = DiscreteEngine(as_sample(table))
+    engine = StateEngine(as_sample(table))
     draft = engine.draft(model)
     return draft, engine.last_structures(Request(draft, penalty, options))
 
@@ -230,7 +230,7 @@ def test_the_more_caution_the_fewer_moves_and_what_a_move_saves_does_not_count()
 
 
 def test_a_star_conflicts_with_other_numbers_of_states_of_its_neighbors():
-    draft = DiscreteDraft.of(random_model(lt.simulate.double_star(6), 0))
+    draft = StateDraft.of(random_model(lt.simulate.double_star(6), 0))
     first, second = draft.hidden
     draft.reroot(first)
     tables = {other: draft.above[other] for other in draft.neighbors(first)}
@@ -300,7 +300,7 @@ def sampled(tree, n, seed=0, n_states=2):
 def test_the_score_is_that_of_the_model_and_never_goes_down():
     _, table = sampled(lt.simulate.random_latent_tree(12, 3), 800)
     start = lt.structure.mutual_information_tree(table)
-    engine = DiscreteEngine(as_sample(table))
+    engine = StateEngine(as_sample(table))
     scores: list[float] = []
     search = Search(engine, RefineOptions(), watch=lambda _, score: scores.append(score))
     model = lt.fit_parameters(start, table).model
@@ -429,13 +429,13 @@ def test_the_time_limit_holds_and_an_interrupt_gives_the_best_so_far():
     start = lt.structure.mutual_information_tree(table)
     _, report = lt.search.refine(start, table, time_limit=0.0)
     assert report.moves == ()
-    assert "time limit reached" in report.notes
+    assert any("time limit" in note for note in report.notes)
 
     def interrupt(changes, score):
         raise KeyboardInterrupt
 
     _, stopped = lt.search.refine(start, table, progress=interrupt)
-    assert "interrupted" in stopped.notes
+    assert any("interrupted" in note for note in stopped.notes)
     assert stopped.score >= report.score - 1e-6
 
 

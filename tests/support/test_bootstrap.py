@@ -6,6 +6,7 @@ from collections import Counter
 from itertools import pairwise
 
 import numpy as np
+import pandas as pd
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -186,6 +187,20 @@ def test_searches_of_independent_variables_find_none_again(method):
     support = lt.bootstrap_support(tree, two, method, 2, random_state=0)
     for each in support.replicates:
         assert each.components[0] != each.components[6]
+
+
+@pytest.mark.filterwarnings("ignore::latentree.errors.DataWarning")
+@pytest.mark.parametrize("method", ["clnj", "posterior"])
+def test_numbers_that_hang_from_hidden_variables_are_found_again(method):
+    rng = np.random.default_rng(0)
+    z = rng.normal(size=(300, 2))
+    frame = pd.DataFrame({"height": z[:, 0], "mass": 0.9 * z[:, 0] + 0.4 * rng.normal(size=300)})
+    for name in "abc":
+        frame[name] = np.where(z[:, 1] + 0.5 * rng.normal(size=300) > 0, "u", "v")
+    model = lt.LatentTree("clnj", random_state=0).fit(frame.round(2)).model_
+    support = lt.bootstrap_support(model, frame.round(2), method, 5, random_state=0)
+    assert support.hidden["share"] == [1.0, 1.0]
+    assert support.variables["share"] == [1.0] * 5
 
 
 def test_columns_are_matched_by_name():

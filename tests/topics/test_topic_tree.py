@@ -13,8 +13,10 @@ import polars as pl
 import pytest
 from scipy.sparse import csr_array
 from sklearn.base import clone
+from sklearn.compose import ColumnTransformer
 from sklearn.exceptions import NotFittedError
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils import estimator_checks as checks
 
 import latentree as lt
 from latentree.errors import DataError, FileError, ModelError
@@ -436,3 +438,31 @@ def test_warnings_of_tables_do_not_reach_people():
         TopicTree(max_phrase=1).fit(
             [text + " twin1 twin2" * (i % 4 == 0) for i, text in enumerate(texts())]
         )
+
+
+@pytest.mark.filterwarnings("ignore:Can.t test estimator")
+def test_scikit_learn_checks_that_apply_to_texts():
+    """Of an estimator that takes no numbers scikit-learn checks next to nothing by itself."""
+    found = checks.check_estimator(TopicTree(), on_skip=None)
+    assert {result["status"] for result in found} == {"passed"}
+    for check in (
+        checks.check_estimator_repr, checks.check_estimator_tags_renamed,
+        checks.check_get_params_invariance, checks.check_mixin_order,
+        checks.check_no_attributes_set_in_init, checks.check_parameters_default_constructible,
+        checks.check_set_params, checks.check_valid_tag_types,
+    ):  # fmt: skip
+        check("TopicTree", TopicTree())
+
+
+def test_topics_are_columns_beside_others(learned):
+    frame = pd.DataFrame({"text": texts(), "year": np.arange(400)})
+    topics = TopicTree(max_phrase=1, n_topics=4)
+    columns = ColumnTransformer([("topic", topics, "text"), ("kept", "passthrough", ["year"])])
+    out = columns.fit_transform(frame)
+    names = columns.get_feature_names_out()
+    assert out.shape == (400, len(names))
+    assert names[-1] == "kept__year"
+    assert list(names[:-1]) == [f"topic__{name}" for name in learned.get_feature_names_out()]
+    expected = learned.transform(texts()).toarray()
+    np.testing.assert_allclose(out[:, :-1].astype(float), expected)
+    np.testing.assert_allclose(learned.transform(texts()[10:13]).toarray(), expected[10:13])

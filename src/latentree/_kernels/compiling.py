@@ -33,7 +33,8 @@ import numpy as np
 
 Function = TypeVar("Function", bound=Callable[..., object])
 
-_INTERPRETED, _COMPILED, _ALWAYS_COMPILED = "interpreted", "compiled", "always compiled"
+_INTERPRETED, _COMPILED = "interpreted", "compiled"
+_ALWAYS = {True: "always interpreted", False: "always compiled"}
 _way: ContextVar[str | None] = ContextVar("latentree_kernels", default=None)
 _lock = threading.RLock()
 
@@ -44,8 +45,8 @@ on_first_compile: list[Callable[[], None]] = []
 class tiny:
     """Run the kernels within as plain Python if the work is tiny, and compiled if it is not.
 
-    The innermost decision counts, except within :func:`repeated`. A class, as a generator would
-    take a good part of the time of a small step of EM.
+    The innermost decision counts, except within :func:`repeated` and :func:`announced`. A class,
+    as a generator would take a good part of the time of a small step of EM.
     """
 
     def __init__(self, is_tiny: bool) -> None:
@@ -54,7 +55,7 @@ class tiny:
     def __enter__(self) -> None:
         way = _way.get()
         self._token = self._errors = None
-        if way == _ALWAYS_COMPILED:
+        if way in _ALWAYS.values():
             return
         wanted = _INTERPRETED if self._is_tiny else _COMPILED
         if way != wanted:
@@ -73,16 +74,30 @@ class tiny:
 @contextmanager
 def repeated() -> Iterator[None]:
     """Run the kernels within compiled, whatever the size: for tiny work that is done many times."""
-    token = _way.set(_ALWAYS_COMPILED)
-    try:
+    with announced(False):
         yield
+
+
+@contextmanager
+def announced(is_tiny: bool) -> Iterator[None]:
+    """Run all kernels within in one way, by the work that they do together.
+
+    An outer announcement counts: it knows of more work.
+    """
+    if _way.get() in _ALWAYS.values():
+        yield
+        return
+    token = _way.set(_ALWAYS[is_tiny])
+    try:
+        with np.errstate(all="ignore" if is_tiny else None):
+            yield
     finally:
         _way.reset(token)
 
 
 def is_interpreted() -> bool:
     """Whether kernels run as plain Python here."""
-    return _way.get() == _INTERPRETED
+    return _way.get() in (_INTERPRETED, _ALWAYS[True])
 
 
 def kernel(
@@ -140,7 +155,7 @@ class Kernel:
     def __call__(self, *arguments: object) -> object:
         """Run the kernel."""
         way = _way.get()
-        if way == _INTERPRETED:
+        if way in (_INTERPRETED, _ALWAYS[True]):
             return self._plain(*arguments)
         if way is None and self._small is not None and _largest(arguments) <= self._small:
             with tiny(True):

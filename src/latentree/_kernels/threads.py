@@ -7,6 +7,7 @@ that sums over parts are the same on every machine.
 from __future__ import annotations
 
 import os
+import sys
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Future, ThreadPoolExecutor
@@ -14,6 +15,8 @@ from contextvars import Context, ContextVar, copy_context
 from functools import cache
 from itertools import pairwise
 from typing import TypeVar
+
+from threadpoolctl import LibController, ThreadpoolController
 
 from latentree._kernels import compiling
 
@@ -24,13 +27,24 @@ _is_worker: ContextVar[bool] = ContextVar("latentree_worker", default=False)
 
 
 def n_threads() -> int:
-    """Threads to use: ``LATENTREE_NUM_THREADS``, or the processors this process may run on."""
+    """Threads to use: ``LATENTREE_NUM_THREADS``, or the processors this process may run on.
+
+    Fewer where OpenMP is limited: joblib does so in its processes, threadpoolctl where it is asked.
+    """
     wanted = os.environ.get("LATENTREE_NUM_THREADS", "")
     if wanted.isdigit() and int(wanted) > 0:
         return int(wanted)
-    if hasattr(os, "sched_getaffinity"):
-        return len(os.sched_getaffinity(0))
-    return os.cpu_count() or 1
+    has_affinity = hasattr(os, "sched_getaffinity")
+    limits = [len(os.sched_getaffinity(0)) if has_affinity else os.cpu_count() or 1]
+    limits += [int(library.num_threads) for library in _openmp("sklearn" in sys.modules)]
+    named = os.environ.get("OMP_NUM_THREADS", "").partition(",")[0]
+    return min([*limits, int(named)] if named.isdigit() and int(named) > 0 else limits)
+
+
+@cache
+def _openmp(has_sklearn: bool) -> list[LibController]:
+    """Return the OpenMP libraries of this process; scikit-learn brings one."""
+    return ThreadpoolController().select(user_api="openmp").lib_controllers  # type: ignore[no-any-return]
 
 
 @cache

@@ -278,7 +278,10 @@ def hidden_facts(summary: HiddenSummary) -> Facts:
 
 
 def tell_notes(screen: Screen, results: Sequence[MethodResult]) -> None:
-    """Say what the reports note beside the results."""
+    """Say what the reports note beside the results, each thing once."""
+    methods: dict[str, list[str]] = {}
     for result in results:
         for note in result.fitted.report.notes if result.fitted is not None else ():
-            screen.tell(f"note: {result.method}: {note}")
+            methods.setdefault(note, []).append(result.method)
+    for note, names in methods.items():
+        screen.tell(f"note: {', '.join(names)}: {note}")

@@ -27,7 +27,6 @@ from latentree.data._frames import (
     frame_of,
     frame_type,
     missing_cells,
-    whole_columns,
     with_columns,
 )
 from latentree.data._opening import as_parts, is_parted, open_table
@@ -90,7 +89,6 @@ __all__ = [
     "stacked",
     "suffix_of",
     "table_writer",
-    "whole_columns",
     "with_columns",
     "write_table",
 ]

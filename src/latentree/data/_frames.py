@@ -293,7 +293,9 @@ def _filled_pandas(
         except (TypeError, ValueError, Warning):
             new = type(old)(cells, index=X.index)
         out.isetitem(place, new)
-    return out.assign(**lacking)
+    for name, cells in lacking.items():
+        out[name] = cells
+    return out
 
 
 def _filled_array(

@@ -13,7 +13,7 @@ _LAST = frozenset(
 )  # fmt: skip
 """Last words of the names of identifiers."""
 
-_NUMBERS = frozenset({"no", "num", "number"})
+_NUMBERS = frozenset({"num", "number"})
 """Last words of the names of identifiers, and of numbers of something."""
 
 _WHOLE = frozenset(

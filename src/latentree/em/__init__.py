@@ -4,19 +4,19 @@
 acceleration, stopping and reports; each family of models supplies the steps.
 """
 
-from latentree.em._binning import N_BINS, Binning
+from latentree.em._binning import Binning
 from latentree.em._driver import (
     INTERRUPTED,
     Budget,
     BudgetSpent,
     Driver,
-    Problem,
     Step,
     maximize,
 )
 from latentree.em._fit import (
     fit_parameters,
     held_out_fits,
+    kinds_of,
     make_problem,
     matched,
     start_points,
@@ -27,14 +27,13 @@ from latentree.em._held_out import FIRST, HeldOutFit, run_rivals, run_together
 from latentree.em._held_rows import FOLDS, dealt_folds, held_out_split, without_fold
 from latentree.em._report import FitReport, Fitted
 from latentree.em._starts import random_discrete_start
-from latentree.em._state_problem import FLOOR, StateProblem, as_leaves
+from latentree.em._state_problem import FLOOR, StateProblem, as_leaves, units_of
 
 __all__ = [
     "FIRST",
     "FLOOR",
     "FOLDS",
     "INTERRUPTED",
-    "N_BINS",
     "Binning",
     "Budget",
     "BudgetSpent",
@@ -43,7 +42,6 @@ __all__ = [
     "Fitted",
     "HeldOutFit",
     "MomentProblem",
-    "Problem",
     "RowProblem",
     "StateProblem",
     "Step",
@@ -53,6 +51,7 @@ __all__ = [
     "fit_parameters",
     "held_out_fits",
     "held_out_split",
+    "kinds_of",
     "make_problem",
     "matched",
     "maximize",
@@ -61,6 +60,7 @@ __all__ = [
     "run_rivals",
     "run_together",
     "start_points",
+    "units_of",
     "usual_states",
     "without_fold",
 ]

@@ -8,6 +8,7 @@ from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentree._display import displayed
 from latentree._version import __version__
 from latentree.data import ColumnKind
 
@@ -89,6 +90,9 @@ class FitReport:
             f"BIC score {self.bic_score:,.1f}, {self.n_parameters} parameters, "
             f"{steps if self.n_steps else ''}{self.seconds:.2g} s)"
         )
+
+    def _repr_html_(self) -> str:
+        return str(displayed("report", self))
 
     def timed(self, seconds: float) -> FitReport:
         """Return the same report with the time that it took, today's date and the version."""

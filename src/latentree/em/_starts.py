@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import numpy as np
 
-from latentree._kernels.structure import spanning
 from latentree.data import cut_table
 from latentree.distances import Distances, Sample
 from latentree.em._binning import Binning
@@ -26,36 +25,14 @@ _SHORT = Budget(tolerance=1e-4, max_steps=30)
 """When the fit of binned columns stops, from which that of mixed columns starts."""
 
 
-def node_signs(distances: Distances) -> FloatArray:
-    """Return a sign per variable such that the product of two agrees with their correlation.
+def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
+    """Return the sign of the edge above every node; hidden nodes are positive themselves.
 
-    On a tree the sign of every correlation is the product of the signs of the edges on the path;
-    as a hidden variable's sign is free, that is one sign per observed variable. Signs are spread
-    along the spanning tree of the distances, then single ones are turned as long as the sum of
-    s_i·s_j·ρ_ij·|ρ_ij| over all pairs grows: heavier pairs count more.
-    """
-    signed = distances.signs() * np.exp(-2.0 * distances.dense())
-    np.fill_diagonal(signed, 0.0)
-    sign = np.zeros(distances.n_variables)
-    sign[:1] = 1.0
-    dense = distances.dense()
-    for a, b in zip(*spanning.minimum_spanning_tree(dense, np.zeros(len(dense))), strict=True):
-        known, new = (a, b) if sign[a] else (b, a)  # edges come from the inside out
-        sign[new] = sign[known] * (-1.0 if signed[known, new] < 0 else 1.0)
-    pull = sign * (signed @ sign)
-    while pull.min(initial=0.0) < -1e-12:  # every turn raises the sum, so this ends
-        worst = int(pull.argmin())
-        pull -= 2.0 * sign * signed[worst] * sign[worst]
-        sign[worst] = -sign[worst]
-        pull[worst] = -pull[worst]
-    return sign
-
-
-def spread_signs(tree: Tree, distances: Distances) -> FloatArray:
-    """Return a sign per variable from few pairs: those of surrogates on both ends of each edge.
-
-    For distances on demand, of which only near pairs are looked at. The nodes with the same
-    surrogate are connected, so that these pairs make a tree over the observed nodes.
+    On a tree the sign of every correlation is the product of the signs of the edges on the path; as
+    a hidden variable's sign is free, that is one sign per observed variable. Those of the two
+    surrogates of every edge say how they differ: the observed nodes nearest to its ends, whose
+    correlations are the strongest across it. The nodes with the same surrogate are connected, so
+    that these pairs make a tree over the observed nodes.
     """
     surrogate = tree.surrogates()
     below = tree.order[tree.parent[tree.order] >= 0]
@@ -65,13 +42,7 @@ def spread_signs(tree: Tree, distances: Distances) -> FloatArray:
     sign = np.ones(tree.n_nodes)
     for v in below.tolist():  # every node has the sign of its surrogate
         sign[v] = sign[tree.parent[v]] * turned.get(v, 1)
-    return sign[: tree.n_observed]
-
-
-def edge_signs(tree: Tree, distances: Distances) -> FloatArray:
-    """Return the sign of the edge above every node; hidden nodes are positive themselves."""
-    found = node_signs(distances) if distances.is_dense else spread_signs(tree, distances)
-    sign = np.append(found, np.ones(tree.n_hidden))
+    sign[tree.n_observed :] = 1.0
     return np.where(tree.parent < 0, 1.0, sign * sign[tree.parent])
 
 

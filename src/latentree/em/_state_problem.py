@@ -99,17 +99,11 @@ class StateProblem:
 
     def _lay_out_leaves(self, kinds: Kinds) -> list[Leaf]:
         columns = np.flatnonzero(self.layout.emits)
-        self.units: dict[int, Unit] = {}
+        self.units = units_of(self.sample, columns)
         leaves: list[Leaf] = []
-        if not columns.size:
-            return leaves
-        sums, start = self.sample.statistics.sums, self.layout.size
-        means, spreads = sums.moments()
-        gaps, (low, high) = sums.resolutions, sums.extremes()
-        for j in columns.tolist():
+        start = self.layout.size
+        for j, unit in self.units.items():
             kind = kinds.get(j, EMISSIONS[self.sample.schema.kinds[j]])
-            steps = recorded_steps(gaps[j], low[j], high[j])
-            self.units[j] = unit = Unit(float(means[j]), float(spreads[j]), *steps)
             states = int(self.layout.parent_states[j])
             stop = start + len(kind.limits(unit)) * states
             leaves.append(Leaf(j, kind, unit, states, slice(start, stop)))
@@ -192,6 +186,20 @@ class StateProblem:
         tables = self.sample.parts.tables
         parts = (tables.one(number, _same) for number in range(len(tables)))
         return next(part for part in parts if part.total_weight > 0)
+
+
+def units_of(sample: Sample, columns: IntArray) -> dict[int, Unit]:
+    """Return what is known of some columns of numbers before anything is fitted."""
+    units: dict[int, Unit] = {}
+    if not columns.size:
+        return units
+    sums = sample.statistics.sums
+    means, spreads = sums.moments()
+    gaps, (low, high) = sums.resolutions, sums.extremes()
+    for j in columns.tolist():
+        steps = recorded_steps(gaps[j], low[j], high[j])
+        units[j] = Unit(float(means[j]), float(spreads[j]), *steps)
+    return units
 
 
 def _same(table: Table) -> Table:

@@ -1,4 +1,4 @@
-"""``LatentTreeClassifier``: a tree for every class, and Bayes' rule."""
+"""``LatentTreeClassifier``: a tree for every class, and one over columns and classes."""
 
 from __future__ import annotations
 
@@ -20,18 +20,22 @@ from sklearn.utils.validation import (
     check_is_fitted,
 )
 
+from latentree.data import as_table
 from latentree.errors import DataError, DataWarning
 from latentree.estimator._latent_tree import LatentTree
+from latentree.estimator._shrunken import TargetTree
 from latentree.estimator._tables import ChecksTables, as_real_numbers
 from latentree.typing import AnyArray, FloatArray, IntArray, KindsByName, SklearnState, TableLike
 
 
 class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # type: ignore[misc]
-    """Predict classes by one latent tree per class.
+    """Predict classes by latent trees.
 
-    Every class has its own tree, and the class whose tree makes a row most probable wins.
-    A logistic regression on log-probabilities of held-out rows calibrates the probabilities. Cells
-    may be missing in learning and prediction.
+    Two answers are combined. Every class has a tree of its own, and Bayes' rule says which makes a
+    row most probable. One Gaussian tree over columns and classes predicts the classes, as
+    :class:`latentree.LatentTreeRegressor` predicts numbers. A logistic regression on both, learned
+    from held-out rows, combines them into probabilities. Cells may be missing in learning and in
+    prediction.
 
     Parameters
     ----------
@@ -47,7 +51,7 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
     max_steps : int
         Largest number of steps of EM.
     cv : int, splitter or iterable
-        How rows are held out to calibrate probabilities.
+        How rows are held out to combine the two answers and to calibrate probabilities.
     random_state : int, RandomState or Generator, optional
         For random starts.
 
@@ -123,13 +127,14 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
             raise DataError("there is 1 class, but a classifier needs at least 2 classes")
         numbers = np.full(len(target), -1)
         numbers[is_counted] = labels
-        scores = np.full((len(target), self.classes_.size), np.nan)
+        self._trees = self._learn(X, numbers, weights)
+        self.learned_ = self._trees.learned
+        scores = np.full((len(target), 2 * self.classes_.size - 1), np.nan)
         for train, test in self._splits(numbers, weights):
             kept = np.zeros(len(target))
             kept[train] = weights[train]
-            scores[test] = self._learn(X, numbers, kept).log_posteriors(X)[test]
-        self._trees = self._learn(X, numbers, weights)
-        self.learned_ = self._trees.learned
+            trees = self._learn(X, numbers, kept, self._trees.joint.mixed.shares)
+            scores[test] = trees.scores(X)[test]
         is_scored = np.isfinite(scores).all(axis=1) & is_counted
         self._calibration = None
         if np.unique(numbers[is_scored]).size == self.classes_.size:
@@ -151,8 +156,10 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
         for train, test in splitter.split(rows, numbers[rows]):
             yield rows[train], rows[test]
 
-    def _learn(self, X: TableLike, numbers: IntArray, weights: FloatArray) -> _ClassTrees:
-        """Learn a tree for every class, in which the rows of others count a little."""
+    def _learn(
+        self, X: TableLike, numbers: IntArray, weights: FloatArray, shares: FloatArray | None = None
+    ) -> _ClassTrees:
+        """Learn a tree for every class, in which other rows count a little, and the joint tree."""
         kinds = as_real_numbers(X) if self.kinds is None else self.kinds
         totals = np.bincount(numbers[weights > 0], weights[weights > 0], self.classes_.size)
         learned = []
@@ -167,7 +174,13 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
             with warnings.catch_warnings():  # a class may well have independent columns
                 warnings.simplefilter("ignore", DataWarning)
                 learned.append(learner.fit(X, sample_weight=counted))
-        return _ClassTrees(learned, np.log(totals / totals.sum()))
+        joint = LatentTree(
+            self.method, "gaussian", max_steps=self.max_steps, random_state=self.random_state
+        )
+        is_class = (numbers[:, None] == np.arange(1, self.classes_.size)).astype(np.float64)
+        table = as_table(X, kinds=self.kinds)
+        found = TargetTree.learn(joint, table, is_class, weights, 5, shares)
+        return _ClassTrees(learned, totals / totals.sum(), found)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
         """Predict the probabilities of the classes.
@@ -184,10 +197,9 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
         """
         check_is_fitted(self)
         self._check(X, reset=False, schema=self.learned_[0].model_.schema)
-        scores = self._trees.log_posteriors(X)
         if self._calibration is None:
-            return np.exp(scores)
-        return np.asarray(self._calibration.predict_proba(scores))
+            return np.exp(self._trees.log_posteriors(X))
+        return np.asarray(self._calibration.predict_proba(self._trees.scores(X)))
 
     def predict(self, X: TableLike) -> AnyArray:
         """Predict the most probable class.
@@ -206,12 +218,20 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
 
 
 class _ClassTrees(NamedTuple):
-    """A tree for every class, and the logarithms of the classes' shares."""
+    """A tree for every class, the classes' shares, and the tree over columns and classes."""
 
     learned: list[LatentTree]
-    log_shares: FloatArray
+    shares: FloatArray
+    joint: TargetTree
 
     def log_posteriors(self, X: TableLike) -> FloatArray:
         """Log-probabilities of the classes given each row, by Bayes' rule."""
         scores = np.column_stack([learned.score_samples(X) for learned in self.learned])
-        return np.asarray(log_softmax(scores + self.log_shares, axis=1))
+        return np.asarray(log_softmax(scores + np.log(self.shares), axis=1))
+
+    def scores(self, X: TableLike) -> FloatArray:
+        """Return both answers: log-probabilities, and predictions in their standard deviations."""
+        mean, error = self.joint.predict(X)
+        predicted = (mean - self.shares[1:]) / np.where(error > 0.0, error, 1.0)
+        # Trees are too sure of themselves: beyond e⁻²⁰ they say no more.
+        return np.column_stack([np.maximum(self.log_posteriors(X), -20.0), predicted])

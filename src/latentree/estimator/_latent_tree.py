@@ -11,7 +11,7 @@ from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, DensityMixin
 
 from latentree._display import displayed
-from latentree.data import as_parts, as_table, cut_table, is_parted
+from latentree.data import FAMILIES, as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, as_sample
 from latentree.errors import DataError, DataWarning, ModelError
 from latentree.estimator._callbacks import CallbackSupportMixin, typed_callbacks
@@ -248,6 +248,9 @@ class LatentTree(RowMethodsMixin, CallbackSupportMixin, DensityMixin, BaseEstima
                 'family is "copula", but Gaussian variables behind columns are asked for by '
                 'hidden="gaussian", or hidden="ranks" for scales from ranks'
             )
+        families = tuple(name for name in (AUTO, *FAMILIES) if name != "copula")
+        if self.family not in families:
+            raise ModelError(f"family is {self.family!r}, but must be one of {', '.join(families)}")
         if self.output not in OUTPUTS:
             raise ModelError(f"output is {self.output!r}, but must be one of {', '.join(OUTPUTS)}")
         if self.unseen not in ("error", "missing"):

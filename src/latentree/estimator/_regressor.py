@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
-
 import numpy as np
 from numpy.typing import ArrayLike
 from sklearn.base import BaseEstimator, RegressorMixin
@@ -11,11 +9,10 @@ from sklearn.utils import check_array, column_or_1d
 from sklearn.utils.validation import check_consistent_length, check_is_fitted
 
 from latentree.data import as_table
-from latentree.errors import DataWarning
 from latentree.estimator._latent_tree import LatentTree
-from latentree.estimator._shrunken import shrunken
-from latentree.estimator._tables import ChecksTables, as_numbers, row_weights
-from latentree.typing import BoolArray, FloatArray, KindsByName, SklearnState, TableLike
+from latentree.estimator._shrunken import TargetTree
+from latentree.estimator._tables import ChecksTables, row_weights
+from latentree.typing import FloatArray, KindsByName, SklearnState, TableLike
 
 
 class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type: ignore[misc]
@@ -98,25 +95,13 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         target = check_array(target, ensure_2d=False, dtype=np.float64, input_name="y")
         check_consistent_length(X, target)
         table = as_table(X, kinds=self.kinds)
-        self._schema = table.schema
-        columns = np.column_stack([as_numbers(table, drop_first=True), target])
-        weights = row_weights(sample_weight, X)
         learner = LatentTree(
             self.method, "gaussian", max_steps=self.max_steps, random_state=self.random_state
         )
-        with warnings.catch_warnings():  # what the test of independence says is in the report
-            warnings.simplefilter("ignore", DataWarning)
-            self.learned_ = learner.fit(columns, sample_weight=weights)
-        used = self._used(columns.shape[1])
-        if used[-1]:
-            target = int(used.sum()) - 1
-            self._mixed = shrunken(self.learned_, columns, weights, self.n_folds, target)
+        weights = row_weights(sample_weight, X)
+        self._tree = TargetTree.learn(learner, table, target[:, None], weights, self.n_folds)
+        self.learned_ = self._tree.learned
         return self
-
-    def _used(self, n_columns: int) -> BoolArray:
-        """Return which columns, with the target as the last, are not constant."""
-        places = [column.place for column in self.learned_.model_.schema.aside]
-        return ~np.isin(np.arange(n_columns), places)
 
     def predict(
         self, X: TableLike, return_std: bool = False
@@ -135,15 +120,6 @@ class LatentTreeRegressor(ChecksTables, RegressorMixin, BaseEstimator):  # type:
         array of shape (n_rows,), or two
         """
         check_is_fitted(self)
-        self._check(X, reset=False, schema=self._schema)
-        table = as_table(X, schema=self._schema, unseen="missing")
-        columns = as_numbers(table, drop_first=True)
-        columns = np.column_stack([columns, np.full(len(columns), np.nan)])
-        used = self._used(columns.shape[1])
-        if not used[-1]:
-            value = self.learned_.model_.schema.aside[-1].value
-            mean, error = np.full(len(columns), value, np.float64), np.zeros(len(columns))
-        else:
-            found = self._mixed.gaussian.given(columns[:, used])
-            mean, error = found.rows[:, -1], found.errors()[:, -1]
-        return (mean, error) if return_std else mean
+        self._check(X, reset=False, schema=self._tree.schema)
+        mean, error = self._tree.predict(X)
+        return (mean[:, 0], error[:, 0]) if return_std else mean[:, 0]

@@ -13,9 +13,10 @@ from typing import NamedTuple
 import numpy as np
 from sklearn.base import clone
 
-from latentree.data import as_table
+from latentree.data import Schema, Table, as_table
 from latentree.errors import DataWarning
 from latentree.estimator._latent_tree import LatentTree
+from latentree.estimator._tables import as_numbers
 from latentree.models import GaussianTreeModel
 from latentree.typing import BoolArray, FloatArray, IntArray, TableLike
 
@@ -111,6 +112,7 @@ def shrunken(
     sample_weight: FloatArray | None,
     n_folds: int,
     target: int | None = None,
+    shares: FloatArray | None = None,
 ) -> Shrunken:
     """Decide how much of the rows to keep beside a tree.
 
@@ -128,41 +130,61 @@ def shrunken(
     target : int, optional
         From this of the tree's columns on, they are to be predicted from those before. By default
         all count alike.
+    shares : array, optional
+        Those of an earlier answer, which are taken as they are.
     """
     model = learned.model_
     assert isinstance(model, GaussianTreeModel)
     tree = Gaussian(model.means, model.covariance())
     values = np.asarray(as_table(X, schema=model.schema).values, np.float64)
     weights = np.ones(len(values)) if sample_weight is None else sample_weight
-    folds = _folds(values, weights, n_folds)
-    if not folds:
-        return Shrunken(tree, np.array([0.0, 1.0, 0.0]))
+    if shares is None:
+        shares = _best_shares(learned, model, values, weights, n_folds, target)
+    if shares[1] == 1.0:
+        return Shrunken(tree, shares)
     z = (values - model.means) / model.scales
-    learner = clone(learned).set_params(family="gaussian", kinds=None)
-    hidden = None if target is None else np.arange(z.shape[1]) >= target
-    with warnings.catch_warnings():  # what the test of independence says is in the report
-        warnings.simplefilter("ignore", DataWarning)
-        parts = [_held_out(learner, z, weights, rows) for rows in folds]
-
-    def score(w: float, c: float) -> float:
-        return sum(part.score(w, c, hidden) for part in parts)
-
-    w = max(SHARES[1:], key=lambda share: score(share, 0.0))
-    c = max(SHARES, key=lambda share: score(w, share))
-    w = max(SHARES[1:], key=lambda share: score(share, c))
     units = np.outer(model.scales, model.scales)
     found = standard = Gaussian(np.zeros(len(units)), tree.covariance / units)
     for _ in range(10 if np.isnan(z).any() else 1):  # EM, which fills in gaps again
-        found = _mixed(found.given(z).moments(weights), standard, w, c)
+        found = _mixed(found.given(z).moments(weights), standard, shares)
     mean = model.means + model.scales * found.mean
-    shares = np.array([1.0 - w, w * (1.0 - c), w * c])
     return Shrunken(Gaussian(mean, found.covariance * units), shares)
 
 
-def _mixed(rows: Gaussian, tree: Gaussian, w: float, c: float) -> Gaussian:
+def _mixed(rows: Gaussian, tree: Gaussian, shares: FloatArray) -> Gaussian:
     """Mix the covariance of rows, that of a tree and its diagonal."""
-    target = (1.0 - c) * tree.covariance + c * np.diag(np.diag(tree.covariance))
-    return Gaussian(rows.mean, (1.0 - w) * rows.covariance + w * target)
+    parts = rows.covariance, tree.covariance, np.diag(np.diag(tree.covariance))
+    return Gaussian(rows.mean, sum(share * part for share, part in zip(shares, parts, strict=True)))
+
+
+def _best_shares(
+    learned: LatentTree,
+    model: GaussianTreeModel,
+    values: FloatArray,
+    weights: FloatArray,
+    n_folds: int,
+    target: int | None,
+) -> FloatArray:
+    """Return the shares under which held-out rows are most probable, by the way of coordinates."""
+    folds = _folds(values, weights, n_folds)
+    if not folds:
+        return np.array([0.0, 1.0, 0.0])
+    z = (values - model.means) / model.scales
+    learner = clone(learned).set_params(family="gaussian", kinds=None)
+    with warnings.catch_warnings():  # what the test of independence says is in the report
+        warnings.simplefilter("ignore", DataWarning)
+        parts = [_held_out(learner, z, weights, rows) for rows in folds]
+    hidden = None if target is None else np.arange(z.shape[1]) >= target
+
+    def shares(w: float, c: float) -> FloatArray:
+        return np.array([1.0 - w, w * (1.0 - c), w * c])
+
+    def score(w: float, c: float) -> float:
+        return sum(part.score(shares(w, c), hidden) for part in parts)
+
+    w = max(SHARES[1:], key=lambda share: score(share, 0.0))
+    c = max(SHARES, key=lambda share: score(w, share))
+    return shares(max(SHARES[1:], key=lambda share: score(share, c)), c)
 
 
 class HeldOut(NamedTuple):
@@ -173,9 +195,9 @@ class HeldOut(NamedTuple):
     rows: FloatArray
     weights: FloatArray
 
-    def score(self, w: float, c: float, target: BoolArray | None) -> float:
+    def score(self, shares: FloatArray, target: BoolArray | None) -> float:
         """Return the log-likelihood of the rows, or of the target given the other columns."""
-        gaussian = _mixed(self.others, self.tree, w, c)
+        gaussian = _mixed(self.others, self.tree, shares)
         found = gaussian.given(self.rows).log_likelihood
         if target is not None:
             found = found - gaussian.given(self.rows, target).log_likelihood
@@ -196,6 +218,51 @@ def _held_out(learner: LatentTree, z: FloatArray, weights: FloatArray, rows: Int
     tree.covariance[np.ix_(used, used)] = model.covariance()
     others = tree.given(z[known]).moments(kept[known])
     return HeldOut(others, tree, z[rows], weights[rows])
+
+
+class TargetTree(NamedTuple):
+    """One Gaussian tree over the columns of a table, as numbers, and targets."""
+
+    schema: Schema
+    learned: LatentTree
+    mixed: Shrunken
+    n_targets: int
+
+    @classmethod
+    def learn(
+        cls,
+        learner: LatentTree,
+        table: Table,
+        targets: FloatArray,
+        sample_weight: FloatArray | None,
+        n_folds: int,
+        shares: FloatArray | None = None,
+    ) -> TargetTree:
+        """Learn the tree, and how much of the rows to keep where targets are predicted."""
+        columns = np.column_stack([as_numbers(table, drop_first=True), targets])
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", DataWarning)
+            learned = learner.fit(columns, sample_weight=sample_weight)
+        names = learned.model_.schema.names
+        first = sum(int(name[1:]) < columns.shape[1] - targets.shape[1] for name in names)
+        mixed = shrunken(
+            learned, columns, sample_weight, n_folds, min(first, len(names) - 1), shares
+        )
+        return cls(table.schema, learned, mixed, targets.shape[1])
+
+    def predict(self, X: TableLike) -> tuple[FloatArray, FloatArray]:
+        """Return the means of the targets and their standard deviations, 0 of constants."""
+        table = as_table(X, schema=self.schema, unseen="missing")
+        columns = as_numbers(table, drop_first=True)
+        columns = np.column_stack([columns, np.full((len(columns), self.n_targets), np.nan)])
+        errors = np.zeros(columns.shape)
+        schema = self.learned.model_.schema
+        used = [int(name[1:]) for name in schema.names]
+        found = self.mixed.gaussian.given(columns[:, used])
+        columns[:, used], errors[:, used] = found.rows, found.errors()
+        for column in schema.aside:
+            columns[:, column.place] = np.full(len(columns), column.value, np.float64)
+        return columns[:, -self.n_targets :], errors[:, -self.n_targets :]
 
 
 def _folds(values: FloatArray, weights: FloatArray, n_folds: int) -> list[IntArray]:

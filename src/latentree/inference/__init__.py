@@ -42,7 +42,6 @@ from latentree.inference._nodes import (
 )
 from latentree.inference._patterns import (
     ColumnEntropies,
-    Emissions,
     Skeleton,
     cheapest_rooting,
     compile_components,
@@ -79,7 +78,6 @@ __all__ = [
     "CountEmission",
     "DiscretePosterior",
     "Emission",
-    "Emissions",
     "Expectation",
     "ExpectedCounts",
     "FreeEmission",

@@ -2,8 +2,8 @@
 
 A method from distances learns the tree from the sample as it is, and the family says how the tree
 gets its parameters. A method that scores models takes Gaussian, discrete and symmetric columns as
-they are; of mixed columns it sees states, with numbers in bins, and of columns with Gaussian
-variables behind them the correlations of these.
+they are, ``refined`` mixed ones too; others see of mixed columns states, with numbers in bins, and
+of columns with Gaussian variables behind them all see the correlations of these.
 """
 
 from __future__ import annotations
@@ -91,7 +91,6 @@ _OF_ANY_FAMILY = ("independent", "consensus")
 def _search(task: Task) -> Fitted:
     """Learn by a method that scores models."""
     from latentree.search import fit_copula_tree, learned_in_bins, star
-    from latentree.structure import learn_tree
 
     method, sample = task.method, task.sample
     learner = cast("Callable[..., Fitted]", method.function())
@@ -100,11 +99,12 @@ def _search(task: Task) -> Fitted:
         return learner(sample, **given)
     if method.name == "lcm":
         return fit_tree(star(sample), task)
-    is_free = method.name == "refined" and "n_hidden" not in task.options
     if sample.family == "copula":
+        is_free = method.name == "refined" and "n_hidden" not in task.options
         return fit_copula_tree(learner, sample, simplify=is_free, **given)
-    rivals = [learn_tree(sample, "clnj")] if is_free else []
-    return learned_in_bins(learner, sample, rivals=rivals, **given)
+    if method.name == "refined":
+        return learner(sample, **given)
+    return learned_in_bins(learner, sample, **given)
 
 
 def refuse_impossible(task: Task) -> None:

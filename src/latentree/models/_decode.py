@@ -329,7 +329,7 @@ def _formats(formats: list[Content], names: Sequence[str]) -> tuple[NumberFormat
     for index, column in enumerate(formats):
         if column["name"] not in names:
             raise FileError(f"formats[{index}] names no column of the model")
-        by_name[column.pop("name")] = NumberFormat(**column)
+        by_name[column["name"]] = NumberFormat(column["decimal"], column["unit"])
     return tuple(map(by_name.get, names)) if by_name else ()
 
 

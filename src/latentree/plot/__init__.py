@@ -7,13 +7,12 @@ no drawing library: the page of :mod:`latentree.explorer` is drawn from them as 
 """
 
 from latentree.models import edge_strengths
-from latentree.plot._group_styles import GroupStyle, VariableGroups, group_observed
+from latentree.plot._group_styles import VariableGroups, group_observed
 from latentree.plot._notebook import fitted_html, tree_html
 from latentree.plot._tree_layout import TreeLayout, layered_layout, radial_layout
 from latentree.plot._tree_plot import TreePlot, plot_tree
 
 __all__ = [
-    "GroupStyle",
     "TreeLayout",
     "TreePlot",
     "VariableGroups",

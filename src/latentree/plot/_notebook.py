@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from html import escape
 from typing import TYPE_CHECKING, TypeAlias
 
+from latentree.em import FitReport
 from latentree.models import Scored, TreeMixture
 from latentree.plot._svg import svg_picture
 
@@ -28,20 +29,32 @@ def _which(model: Scored) -> str:
     return f": tree {number}, with weight {model.weights[number]:.2f}"
 
 
-def fitted_html(estimator: FittedEstimator) -> str:
-    """Return a picture and a table of an estimator."""
-    report, model = estimator.report_, estimator.model_
+def fitted_html(fitted: FittedEstimator | FitReport) -> str:
+    """Return a picture and a table of an estimator, or the table of what a fit did."""
+    if isinstance(fitted, FitReport):
+        notes = {f"note {number}": note for number, note in enumerate(fitted.notes, 1)}
+        return f"<div>{_table(_said(fitted) | notes)}</div>"
+    model = fitted.model_
     rows = {
-        "method": estimator.method,
         **({"trees": model.n_trees} if isinstance(model, TreeMixture) else {}),
-        "variables": estimator.tree_.n_observed,
-        "hidden": estimator.n_hidden_,
+        "variables": fitted.tree_.n_observed,
+        "hidden": fitted.n_hidden_,
+        **_said(fitted.report_),
+        "page": "model_.explore()",
+    }
+    return f"<div>{svg_picture(fitted)}{_table(rows)}</div>"
+
+
+def _said(report: FitReport) -> dict[str, object]:
+    """Return what a report says, by its names."""
+    return {
+        "method": report.method,
         "parameters": report.n_parameters,
         "log-likelihood": f"{report.log_likelihood:,.1f}",
         "BIC score": f"{report.bic_score:,.1f}",
         "converged": "yes" if report.converged else "no",
+        "seconds": f"{report.seconds:.2g}",
     }
-    return f"<div>{svg_picture(estimator)}{_table(rows)}</div>"
 
 
 def _table(rows: Mapping[str, object]) -> str:

@@ -283,11 +283,11 @@ def plot_tree(
     boxes = node_boxes(tree, drawn)
     if support is not None:
         _mark_doubtful(hidden, support)
-    _write_numbers(ax, tree, drawn, model, support, edge_labels, boxes, colors)
     if group_strip:
         of_group = [colors.of_group(style) for style in grouping.styles]
         draw_strip(ax, tree, drawn, widths, [of_group[i] for i in grouping.numbers])
     written = write_labels(ax, page, tree, drawn, names, widths, strength, wanted, colors, boxes)
+    _write_numbers(ax, tree, drawn, model, support, edge_labels, boxes, colors)
     shown = legends.draw_legend(ax, page, entries, colors)
     if lengths:
         legends.draw_scale(ax, page, placed, drawn.across, colors)

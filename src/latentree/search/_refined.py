@@ -12,10 +12,10 @@ import numpy as np
 from numpy.typing import ArrayLike
 
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, Fitted, held_out_fits, run_rivals
+from latentree.em import INTERRUPTED, Budget, Fitted, held_out_fits, run_rivals
 from latentree.errors import ModelError
 from latentree.models import Model, with_fitted_lengths
-from latentree.search._refinement import INTERRUPTED, RefineReport, first_fits, refine
+from latentree.search._refinement import RefineReport, announced_search, first_fits, refine
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, learn_tree
 from latentree.tree import Tree
@@ -40,7 +40,7 @@ def refined(
     ----------
     X : table or Parts
         Anything :func:`latentree.as_table` takes, or data in parts (:func:`latentree.as_parts`).
-    family : {"auto", "gaussian", "discrete", "symmetric"}
+    family : {"auto", "gaussian", "discrete", "symmetric", "mixed"}
         How to model the columns; "auto" goes by their kinds.
     start : str or sequence of str, optional
         The method whose tree is refined. Of several the result is kept that has the highest score
@@ -55,7 +55,7 @@ def refined(
         For random starts.
     for_prediction : bool
         With the criterion "cv": whether held-out rows decide on states, smoothing and stopping,
-        too, once the tree is found (discrete columns).
+        too, once the tree is found (discrete and mixed columns).
     **options
         As in :func:`refine`.
 
@@ -72,8 +72,20 @@ def refined(
     >>> model.tree.n_hidden
     2
     """
-    clock = time.monotonic()
     sample = as_sample(X, family, weights)
+    with announced_search(sample):
+        return _best_refined(sample, start, random_state, for_prediction, options)
+
+
+def _best_refined(
+    sample: Sample,
+    start: str | Sequence[str] | None,
+    random_state: Any,
+    for_prediction: bool,
+    options: dict[str, Any],
+) -> Fitted:
+    """Refine one start after the other, and keep the best."""
+    clock = time.monotonic()
     starts: Sequence[Tree | Model]
     if start is None:
         starts = _best_starts(sample, options.get("max_states"))
@@ -88,7 +100,8 @@ def refined(
             break
     is_extended = options.get("caution", 1.0) > 0 and options.get("criterion") != "ebic"
     best = max(found, key=lambda fit: _rank(_score(fit), is_extended * _inner_cost(fit.model.tree)))
-    if for_prediction and options.get("criterion") == "cv" and sample.family == "discrete":
+    has_states = sample.family in ("discrete", "mixed")
+    if for_prediction and options.get("criterion") == "cv" and has_states:
         left = options.get("time_limit", math.inf) * len(starts) - (time.monotonic() - clock)
         return _predicting(best, sample, options, max(left, 0.0), random_state)
     return best

@@ -41,7 +41,7 @@ from latentree.structure._independence import APART, describe_parts, independent
 from latentree.structure._neighbor_joining import STRONG, neighbor_joining
 from latentree.structure._recursive_grouping import recursive_grouping
 from latentree.structure._regraft import describe_unmoved
-from latentree.structure._relationships import Relation, Relationships, node_relationships
+from latentree.structure._relationships import Relation, node_relationships
 from latentree.structure._sampling import sample_trees
 from latentree.structure._spanning import candidate_pairs
 from latentree.structure._spectral import spectral_neighbor_joining
@@ -52,7 +52,6 @@ __all__ = [
     "STRONG",
     "Block",
     "Relation",
-    "Relationships",
     "TreeBuilder",
     "candidate_pairs",
     "chow_liu",

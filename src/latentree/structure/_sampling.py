@@ -179,6 +179,8 @@ def _chain(
     start: Tree, distances: Distances, n_skipped: int, rng: np.random.Generator
 ) -> Iterator[Callable[[], Tree]]:
     """Sweep without end; yield a function that gives the present tree after every sweep."""
+    # Two numbers alone are tied by a hidden node of two neighbors, which is an edge here.
+    start = Tree.from_parents(start.parent, start.length, start.n_observed, start.names, True)
     forest = hung_as_leaves(start, np.arange(start.n_observed))
     along = forest.order[forest.order < forest.n_observed]
     groups = [along[group] for group in groups_of(forest.components[along])]

@@ -13,24 +13,21 @@
 =============================== ==============================================================
 """
 
-from latentree.support._bootstrap import QUICK, bootstrap_support
+from latentree.support._bootstrap import bootstrap_support
 from latentree.support._comparison import TreeComparison, compare_trees
 from latentree.support._consensus import majority_tree
-from latentree.support._consensus_method import N_TREES, consensus, consensus_tree, probable_trees
+from latentree.support._consensus_method import consensus, probable_trees
 from latentree.support._file import load_support
 from latentree.support._support import DOUBTFUL, POSTERIOR, Support, support_from
 
 __all__ = [
     "DOUBTFUL",
-    "N_TREES",
     "POSTERIOR",
-    "QUICK",
     "Support",
     "TreeComparison",
     "bootstrap_support",
     "compare_trees",
     "consensus",
-    "consensus_tree",
     "load_support",
     "majority_tree",
     "probable_trees",

@@ -12,7 +12,7 @@ from numpy.typing import ArrayLike
 
 from latentree.data import Parts, as_parts, as_table, cut_table, is_parted
 from latentree.distances import Sample, Statistics, as_sample
-from latentree.em import Fitted
+from latentree.em import Fitted, as_leaves
 from latentree.errors import DataError, ModelError
 from latentree.models import TreeMixture, TreeModel
 from latentree.search import (
@@ -155,15 +155,27 @@ def bootstrap_support(
         found = sample_trees(
             [tree], sample.distances, n_replicates, seed, time_limit=time_limit, progress=progress
         )
-        return support_from(tree, found, names, _stopped(found, n_replicates))
+        stopped = _stopped(found, n_replicates)
+        return support_from(tree, _like_models(found, tree, sample), names, stopped)
     learners = [_learner(name, tree, sample, options) for name in names]
     rounds = -(-n_replicates // len(names))
     draws, near = draws_of(sample, seed, block_length), _candidates(tree, sample, names)
     learned = of_replicates(sample, learners, rounds, draws, time_limit, progress, near)
-    trees = [each for trees in learned for each in trees]
+    trees = _like_models([each for trees in learned for each in trees], tree, sample)
     notes = [] if near is None else ["spanning trees of near pairs only"]
     notes += [] if len(learned) == rounds else [_stopped(trees, n_replicates)]
     return support_from(tree, trees, names, "; ".join(notes))
+
+
+def _like_models(trees: Sequence[Tree], tree: Tree, sample: Sample) -> list[Tree]:
+    """Hang numbers from hidden variables, as in a model of mixed columns, if the tree has them so.
+
+    What learners from distances join directly is the same dependence.
+    """
+    numbers = sample.cardinalities == 0
+    if sample.family != "mixed" or as_leaves(tree, numbers) is not tree:
+        return list(trees)
+    return [as_leaves(each, numbers) for each in trees]
 
 
 def _check_options(names: Sequence[str], options: Mapping[str, object]) -> None:
@@ -221,7 +233,7 @@ def _learner(name: str, tree: Tree, sample: Sample, options: dict[str, Any]) -> 
     if not tree.n_edges:  # nothing is searched among variables that stay apart
         return _FIXED["independent"]
     search = partial(_SEARCHES[name], **options)
-    if sample.family == "mixed":
+    if sample.family == "mixed" and name != "refined":
         search = partial(learned_in_bins, search)
 
     def learn(replicate: Sample) -> Tree:

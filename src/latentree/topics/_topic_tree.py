@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from scipy import sparse
 from sklearn.base import BaseEstimator, TransformerMixin, clone
 from sklearn.feature_extraction.text import CountVectorizer
+from sklearn.utils import Tags
 from sklearn.utils.validation import check_is_fitted
 
 from latentree.data import listing
@@ -149,6 +150,12 @@ class TopicTree(TransformerMixin, BaseEstimator):  # type: ignore[misc]
         self.time_limit = time_limit
         self.n_bootstrap = n_bootstrap
         self.random_state = random_state
+
+    def __sklearn_tags__(self) -> Tags:
+        tags: Tags = super().__sklearn_tags__()
+        tags.input_tags.string = True
+        tags.input_tags.two_d_array = False  # a list of texts
+        return tags
 
     # Learning -------------------------------------------------------------------------------
 

@@ -8,6 +8,10 @@ number for each state t of the arm's end and each row. With a table T_k[s, t] an
 where ε is what is seen at the center itself, and the log-likelihood is Σ w·log z over the rows.
 Messages lie end to end: those of arm k are the rows ``starts[k]`` to ``starts[k + 1]`` of one
 array with a column per row of the data.
+
+A neighbor that is a column of numbers has an emission in place of arm and table. Its likelihoods
+P(x | s) are factors of the evidence ε, which the caller sets anew in every step (``add_logs``,
+``likelihoods``), and the posteriors of the states are what its M-step needs (``tally``).
 """
 
 from __future__ import annotations
@@ -17,9 +21,13 @@ from itertools import pairwise
 import numpy as np
 
 from latentree._kernels.compiling import kernel
+from latentree._kernels.inference.exponential import exp
 
 BLOCK = 64
 """Rows of a block: the A_k of a dozen arms with a few states stay in a cache of 32 kB."""
+
+_LOWEST = -400.0
+"""Least logarithm of a likelihood relative to that of the best state."""
 
 _RESCALE = 8
 """Arms between two rescalings. Messages are scaled to a largest value of 1: a product of eight is
@@ -77,12 +85,14 @@ def _plain_log_likelihood(arms, starts, evidence, weights, prior, tables):
     return float(weights @ (np.log(prior @ product) + shift))
 
 
-def _plain_expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
+def _plain_expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts, given):
     n_states = evidence.shape[0]
     reach = _plain_reach(arms, starts, tables, n_states)
     posterior, shift = _plain_product(evidence, reach)
     likelihood = prior @ posterior
     posterior *= prior[:, None] * (weights / likelihood)
+    if given.size:
+        given[:] = posterior
     prior_counts += posterior.sum(axis=1)
     for k, mine in enumerate(_plain_shaped(counts, starts, n_states)):
         mine += (posterior / reach[k]) @ arms[starts[k] : starts[k + 1]].T
@@ -97,6 +107,59 @@ def _plain_maximize(starts, prior, tables, floor, prior_counts, counts):
         mine *= table
         mine += floor / table.size
         table[:] = mine / mine.sum(axis=1, keepdims=True)
+
+
+def _plain_add_logs(logs, index, out):
+    out += logs[:, index]
+
+
+def _plain_likelihoods(logs, evidence, out, shift):
+    allowed = np.where(evidence > 0.0, logs, -np.inf)
+    best = allowed.max(axis=0)
+    out[:] = np.exp(np.maximum(allowed - best, _LOWEST)) * evidence
+    shift += best
+
+
+def _plain_tally(posterior, index, out):
+    for s, row in enumerate(posterior):
+        out[s] += np.bincount(index, row, out.shape[1])
+
+
+@kernel(plain=_plain_add_logs)
+def add_logs(logs, index, out):
+    """Add the log-likelihood of every row's value, whose number is ``index``."""
+    for s in range(out.shape[0]):
+        row = logs[s]
+        for r in range(index.size):
+            out[s, r] += row[index[r]]
+
+
+@kernel(plain=_plain_likelihoods)
+def likelihoods(logs, evidence, out, shift):
+    """Set ``out`` to the evidence times likelihoods relative to those of the best state.
+
+    ``shift`` gets the logarithm of the best state's likelihood.
+    """
+    n_states, n = logs.shape
+    for r in range(n):
+        best = -np.inf
+        for s in range(n_states):
+            if evidence[s, r] > 0.0 and logs[s, r] > best:
+                best = logs[s, r]
+        shift[r] += best
+        for s in range(n_states):
+            out[s, r] = max(logs[s, r] - best, _LOWEST)
+    for s in range(n_states):
+        for r in range(n):
+            out[s, r] = exp(out[s, r]) * evidence[s, r]
+
+
+@kernel(plain=_plain_tally)
+def tally(posterior, index, out):
+    """Add the posteriors of all rows with the same value."""
+    for s in range(out.shape[0]):
+        for r in range(index.size):
+            out[s, index[r]] += posterior[s, r]
 
 
 @kernel(fastmath=True)
@@ -228,8 +291,11 @@ def log_likelihood(arms, starts, evidence, weights, prior, tables):
 
 
 @kernel(fastmath=True, plain=_plain_expect)
-def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts):
-    """Add expected counts, those of tables still to be multiplied by T; return Σ w·log z."""
+def expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts, given):
+    """Add expected counts, those of tables still to be multiplied by T; return Σ w·log z.
+
+    ``given``, unless it is empty, is set to the posterior weights of the states.
+    """
     n_states, n = evidence.shape
     n_arms = starts.size - 1
     reach = np.empty((n_arms * n_states, BLOCK))
@@ -260,6 +326,9 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
                 posterior[r] *= share * ratio[r]
                 mine += posterior[r]
             prior_counts[s] += mine
+            if given.size > 0:
+                for r in range(width):
+                    given[s, first + r] = posterior[r]
         # Counts of (s, t) over T[s, t]: Σ_rows posterior(s)·λ_k(t)/A_k(s).
         offset = 0
         for k in range(n_arms):
@@ -279,7 +348,7 @@ def _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts
 
 
 @kernel(plain=_plain_maximize)
-def _maximize(starts, prior, tables, floor, prior_counts, counts):
+def maximize(starts, prior, tables, floor, prior_counts, counts):
     """Set ``prior`` and ``tables`` to the shares of the expected counts."""
     n_states = prior.size
     whole = 0.0
@@ -314,12 +383,13 @@ def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, lea
     n_states = evidence.shape[0]
     prior_counts = np.empty(n_states)
     counts = np.empty(tables.size)
+    given = np.empty((0, 0))
     value = -np.inf
     for step in range(n_steps):
         prior_counts[:] = 0.0
         counts[:] = 0.0
         last = value
-        value = _expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts)
+        value = expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts, given)
         if step > 0 and value + hope * (n_steps - step) * (value - last) < least:
             return
-        _maximize(starts, prior, tables, floor, prior_counts, counts)
+        maximize(starts, prior, tables, floor, prior_counts, counts)

@@ -166,7 +166,6 @@ function stateRows(state, v) {
 export function stateButtons(state, v, which, captions = []) {
   const { model, prior, posterior, evidence } = state;
   const at = model.stateStart[v];
-  const labels = model.labels(v);
   const rows = which.map((k) => {
     const now = posterior.probability[at + k];
     const before = prior.probability[at + k];
@@ -181,12 +180,7 @@ export function stateButtons(state, v, which, captions = []) {
         title: given ? "Forget this" : "Suppose this",
         click: () => setEvidence(state, v, given ? undefined : k),
       },
-      element(
-        "span",
-        { class: "named" },
-        nameOf(labels[k]),
-        captions[k] ? element("span", { class: "quiet" }, nameOf(captions[k])) : null,
-      ),
+      element("span", { class: "named" }, ...stateName(state, v, k, captions[k])),
       shareBar(now, evidence.size > 0 ? before : null),
       element("span", { class: "figures" }, formatPercent(now)),
     );
@@ -197,6 +191,16 @@ export function stateButtons(state, v, which, captions = []) {
     rows,
     element("p", { class: "quiet" }, "Press a state to suppose it."),
   );
+}
+
+/** What people call a state, or for want of a name what sets it apart; the other is below. */
+function stateName({ model }, v, k, caption) {
+  const label = model.labels(v)[k];
+  if (!caption) return [nameOf(label)];
+  const below = (text) => element("span", { class: "quiet" }, nameOf(text));
+  return v in model.stateNames
+    ? [nameOf(label), below(caption)]
+    : [nameOf(caption), below(`state ${label}`)];
 }
 
 /** What the data says, where it came with the page. */

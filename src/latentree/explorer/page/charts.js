@@ -116,7 +116,7 @@ function pointsOf(model, v, density, { low, high }) {
   if (!count) return Array.from({ length: number + 1 }, (_, i) => [at(i), density(at(i))]);
   return Array.from({ length: number }, (_, k) => k).flatMap((k) => [
     [k - 0.5, density(k)],
-    [k + 0.5, density(k)],
+    [Math.min(k + 0.5, high), density(k)],
   ]);
 }
 
@@ -156,5 +156,15 @@ export function shareBar(share, mark = null, kind = "") {
     line.style.left = `${(100 * Math.min(Math.max(mark, 0), 1)).toFixed(2)}%`;
     bar.append(line);
   }
+  return bar;
+}
+
+/** A bar from the middle line to the left or to the right, of a value from −1 to 1. */
+export function sideBar(value) {
+  const bar = element("span", { class: "share side", "aria-hidden": "true" });
+  const fill = element("span", { class: value < 0 ? "fill less" : "fill" });
+  fill.style.width = `${(50 * Math.min(Math.abs(value), 1)).toFixed(2)}%`;
+  fill.style.marginLeft = value < 0 ? `${(50 * (1 - Math.min(-value, 1))).toFixed(2)}%` : "50%";
+  bar.append(fill);
   return bar;
 }

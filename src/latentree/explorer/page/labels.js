@@ -15,6 +15,9 @@ const SMALL = 9.5; // pixels of the letters of support
 const WORDS = " · "; // between the words of automatic names
 const LONGEST = 30; // characters of a label
 const WIDE = 44; // the same of a line beside a row
+const FEWEST = 12; // the same however narrow the window is
+const FOR_LABELS = 0.35; // share of the window's width that labels may take
+const LETTER = 0.58; // width of most letters in units of the font's size
 const LINE = 1.2; // height of a line in units of the font's size
 const TWO_LINES = 2.6; // the same of a row from which labels may have two lines
 const ROOMY = 9.2; // pixels a row at which all labels fit by construction
@@ -22,6 +25,11 @@ const ROOMY = 9.2; // pixels a row at which all labels fit by construction
 /** How far in pixels the largest disc reaches beyond its node. */
 export function haloReach(scale) {
   return clamp(0.55 * scale, 3, 9);
+}
+
+/** A name as short as a list has room for. */
+export function shortName(state, v, most) {
+  return shortNames(state, most)[v];
 }
 
 export const FONT = 'system-ui, "Segoe UI", "Helvetica Neue", Arial, sans-serif';
@@ -46,12 +54,18 @@ function linesWidth(ctx, state, lines) {
  */
 function linesOf(state, v, scale) {
   const isRow = state.layout.kind !== "radial" && hasStrip(state, v);
-  const most = isRow ? WIDE : LONGEST;
+  const most = Math.min(isRow ? WIDE : LONGEST, lettersBeside(state, scale));
   const name = flat(titleOf(state.model, v));
   if (Array.from(name).length <= most) return [name];
   const isUpright = isRow && scale >= TWO_LINES * fontSize(scale);
   if (!isUpright) return [shortNames(state, most)[v]];
   return wrapped(shortNames(state, 2 * most - 2)[v], most);
+}
+
+/** Letters of a label for which there is room beside the tree; beside a disc there are two sides. */
+function lettersBeside({ layout, room }, scale) {
+  const share = layout.kind === "radial" ? FOR_LABELS / 2 : FOR_LABELS;
+  return Math.max(Math.floor((share * (room ?? Infinity)) / (LETTER * fontSize(scale))), FEWEST);
 }
 
 /** Two lines of a text, broken at a blank if there is one. */
@@ -191,7 +205,14 @@ function shortNames(state, most) {
   const key = titles.join("\n");
   if (state.shortened?.key !== key) state.shortened = { key, lists: new Map() };
   const { lists } = state.shortened;
-  if (!lists.has(most)) lists.set(most, cutNames(titles, most));
+  if (!lists.has(most)) {
+    // Apart, as names of hidden variables are made of those of others.
+    const parts = [titles.slice(0, model.observed), titles.slice(model.observed)];
+    lists.set(
+      most,
+      parts.flatMap((part) => cutNames(part, most)),
+    );
+  }
   return lists.get(most);
 }
 

@@ -4,7 +4,8 @@ import { element } from "./dom.js";
 import { titleOf } from "./model.js";
 import { rename, renameStates, setNote } from "./state.js";
 
-const KEPT = "Names are in the address of this page, and kept by Take away ▸ Names, or This page.";
+const KEPT =
+  "Names are in the address of this page. Take away ▸ Model, Names or This page keeps them in a file.";
 
 /** The name of a hidden variable, to be changed in place. */
 export function nameField(state, v) {

@@ -1,7 +1,7 @@
 // The panel of a node: its name, distribution, relatives and neighbors.
 
 import { distribution } from "./asking.js";
-import { shareBar } from "./charts.js";
+import { shareBar, sideBar } from "./charts.js";
 import { element, nameOf } from "./dom.js";
 import { influence } from "./influence.js";
 import { barRow, cutList, goButton, section } from "./lists.js";
@@ -15,7 +15,7 @@ import {
   titleOf,
 } from "./model.js";
 import { nameField, nameTools } from "./naming.js";
-import { formatSigned, strengthWord } from "./numbers.js";
+import { formatPercent, formatSigned, strengthWord } from "./numbers.js";
 import { aboutHidden } from "./overview.js";
 import { paneName } from "./pair.js";
 import { profileSection } from "./profile.js";
@@ -28,6 +28,7 @@ const TURNED =
   "as high is a matter of convention, and so fewer edges are negative.";
 const FEW_NODES = 40; // that are seen at a glance without a view of a neighborhood
 const LEAST = 0.005; // strengths below are 0.00
+const MOST_ROWS = 12; // of a table before more are asked for
 const KINDS = { real: "real number", count: "count", ordered: "ordered", category: "category" };
 
 export function nodeParts(state, view, v) {
@@ -50,7 +51,7 @@ export function nodeParts(state, view, v) {
     hidden && !model.numeric[v]
       ? profileSection(state, v)
       : section("Distribution", ...distribution(state, v)),
-    relatives(state, view, v),
+    hidden && model.numeric[v] ? loadings(state, view, v) : relatives(state, view, v),
     ...rowSections(state, v),
     section("Neighbors", neighborList(state, view, v)),
   ];
@@ -112,20 +113,62 @@ function pathButton(state, v) {
   return button;
 }
 
-/** Other variables by how strongly they depend on this one. */
-function relatives(state, view, v) {
-  const { model } = state;
+/** Other variables by how strongly they depend on this one, and their strengths. */
+function dependents({ model }, v) {
   const { strength } = influence(model, v);
   const nodes = Array.from({ length: model.observed }, (_, u) => u).filter(
     (u) => u !== v && Math.abs(strength[u]) >= LEAST,
   );
   nodes.sort((a, b) => Math.abs(strength[b]) - Math.abs(strength[a]) || a - b);
+  return { nodes, strength };
+}
+
+/** A hidden number by its correlations with variables: a table, with bars from a middle line. */
+function loadings(state, view, v) {
+  const { model } = state;
+  const { nodes, strength } = dependents(state, v);
+  if (nodes.length === 0) {
+    return section("Loadings", element("p", { class: "quiet" }, "No variable depends on it."));
+  }
+  const row = (u) => {
+    const value = shownStrength(model, v, u, strength[u]);
+    return element(
+      "tr",
+      {},
+      element("th", { scope: "row" }, goButton(state, view, u)),
+      element("td", { class: "loading" }, sideBar(value)),
+      element("td", { class: "figures" }, formatSigned(value, 2)),
+      element("td", { class: "figures" }, formatPercent(value * value)),
+    );
+  };
+  const head = ["Variable", "", "Loading", "Shared"].map((text) =>
+    text ? element("th", { scope: "col" }, text) : element("td", {}),
+  );
+  const body = element("tbody", {}, nodes.slice(0, MOST_ROWS).map(row));
+  const more = element("button", { type: "button", class: "more" });
+  more.textContent = `Show more (${(nodes.length - MOST_ROWS).toLocaleString("en")})`;
+  more.addEventListener("click", () => {
+    body.append(...nodes.slice(MOST_ROWS).map(row));
+    more.remove();
+  });
+  return section(
+    "Loadings",
+    element(
+      "p",
+      { class: "quiet" },
+      "Correlations with it, from −1 to +1, and the share of each variable’s variance that they share.",
+    ),
+    element("table", { class: "loadings" }, element("thead", {}, element("tr", {}, head)), body),
+    nodes.length > MOST_ROWS ? more : null,
+  );
+}
+
+/** Other variables by how strongly they depend on this one. */
+function relatives(state, view, v) {
+  const { model } = state;
+  const { nodes, strength } = dependents(state, v);
   const row = (u) => strengthRow(state, view, v, u, shownStrength(model, v, u, strength[u]));
-  const title = isHidden(model, v)
-    ? model.numeric[v]
-      ? "Loadings"
-      : "Tied to"
-    : "Nearest relatives";
+  const title = isHidden(model, v) ? "Tied to" : "Nearest relatives";
   const kinds = new Set(nodes.map((u) => strengthName(model, v, u)));
   const what = kinds.size === 1 ? [...kinds][0] : "strength of dependence";
   const about = nodes.length > 0 ? `By ${what}, from 0 to 1.` : "No variable depends on it.";

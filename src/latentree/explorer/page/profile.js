@@ -5,6 +5,7 @@ import { stateButtons } from "./asking.js";
 import { element, nameOf } from "./dom.js";
 import { infer } from "./inference.js";
 import { influence } from "./influence.js";
+import { shortName } from "./labels.js";
 import { counted, section } from "./lists.js";
 import { isHidden, neighbors, titleOf } from "./model.js";
 import { clamp, formatNumber, formatPercent } from "./numbers.js";
@@ -12,9 +13,12 @@ import { clamp, formatNumber, formatPercent } from "./numbers.js";
 const MOST_STATES = 8; // the rest is folded away
 const FEWEST_ITEMS = 6; // variables farther away stand in for neighbors that are hidden
 const MOST_ITEMS = 12;
+const MOST_LETTERS = 32; // of an item in the name of a state
 const MOST_WORDS = 2; // items that name a state
 const NOTABLE = 0.25; // standard deviations by which an item sets a state apart
+const STEPS = 50; // of the power method
 const FULL = 1.2; // the same that have the full color
+const ONE_LINE = 0.5; // share of what tells states apart above which they lie on a line
 const YES = /^(1|1\.0|yes|y|true)$/i;
 
 /** The profile of a hidden variable with states. */
@@ -25,22 +29,64 @@ export function profileSection(state, v) {
   const items = itemsOf(model, v);
   const cells = (k) => items.map((u) => cellOf(model, prior, found[k], u));
   const profiles = Array.from(sizes, (size, k) => ({ k, size, cells: cells(k) }));
-  const captions = profiles.map((profile) => captionOf(model, items, profile));
+  const captions = profiles.map((profile) => captionOf(state, items, profile));
   const bySize = profiles.toSorted((a, b) => b.size - a.size || a.k - b.k);
-  const large = new Set(bySize.slice(0, MOST_STATES).map(({ k }) => k));
-  const shown = profiles.filter(({ k }) => large.has(k));
+  const shown = bySize.slice(0, MOST_STATES);
+  const score = mainDirection(shown);
+  if (score) shown.sort((a, b) => score(a) - score(b) || a.k - b.k);
   return section(
     "States",
     many(sizes.length),
     stateButtons(
       state,
       v,
-      [...large].sort((a, b) => a - b),
+      shown.map(({ k }) => k),
       captions,
     ),
+    orderNote(shown, score !== null),
     rest(state, v, bySize.slice(MOST_STATES), captions),
     heatMap(state, v, items, shown),
   );
+}
+
+function orderNote({ length }, isLine) {
+  if (length < 3) return null;
+  const how = isLine
+    ? "from one end of what tells them apart most to the other"
+    : "the largest first: no single scale tells them apart";
+  return element("p", { class: "quiet" }, `In order: ${how}.`);
+}
+
+/**
+ * The place of states on the line along which they differ most: the first principal direction of
+ * what they answer, in which the item that says most rises. Null where they lie on no line.
+ */
+function mainDirection(profiles) {
+  const width = profiles[0].cells.length;
+  const total = profiles.reduce((sum, { size }) => sum + size, 0);
+  const mean = Array.from({ length: width }, (_, i) =>
+    profiles.reduce((sum, { size, cells }) => sum + (size / total) * cells[i].apart, 0),
+  );
+  const away = profiles.map(({ cells }) => cells.map(({ apart }, i) => apart - mean[i]));
+  const spread = away.map((row) => row.reduce((sum, x) => sum + x * x, 0));
+  const all = profiles.reduce((sum, { size }, k) => sum + size * spread[k], 0);
+  if (!(all > 0)) return null;
+  // By powers, from the state that is farthest from the mean.
+  let axis = away[spread.indexOf(Math.max(...spread))].slice();
+  let along = 0;
+  for (let i = 0; i < STEPS; i++) {
+    const norm = Math.hypot(...axis);
+    axis = axis.map((x) => x / norm);
+    const dots = away.map((row) => row.reduce((sum, x, j) => sum + x * axis[j], 0));
+    along = profiles.reduce((sum, { size }, k) => sum + size * dots[k] ** 2, 0);
+    axis = mean.map((_, j) =>
+      profiles.reduce((sum, { size }, k) => sum + size * dots[k] * away[k][j], 0),
+    );
+  }
+  if (along < ONE_LINE * all) return null;
+  const best = axis.reduce((top, x, j) => (Math.abs(x) > Math.abs(axis[top]) ? j : top), 0);
+  const sign = Math.sign(axis[best]);
+  return ({ cells }) => sign * cells.reduce((sum, { apart }, j) => sum + apart * axis[j], 0);
 }
 
 function many(count) {
@@ -116,16 +162,17 @@ function middleOf(shares) {
 }
 
 /** "often sad, seldom calm": the items that set a state apart most. */
-function captionOf(model, items, { cells }) {
+function captionOf(state, items, { cells }) {
   const order = [...items.keys()].sort(
     (a, b) => Math.abs(cells[b].apart) - Math.abs(cells[a].apart),
   );
   const notable = order.filter((i) => Math.abs(cells[i].apart) >= NOTABLE).slice(0, MOST_WORDS);
-  return notable.map((i) => phrase(model, items[i], cells[i])).join(", ") || "like the average";
+  return notable.map((i) => phrase(state, items[i], cells[i])).join(", ") || "like the average";
 }
 
-function phrase(model, u, { apart, label }) {
-  const name = titleOf(model, u);
+function phrase(state, u, { apart, label }) {
+  const { model } = state;
+  const name = shortName(state, u, MOST_LETTERS);
   if (label !== undefined) return `${name}: ${label}`;
   if (model.numeric[u] || model.states[u] > 2) return `${apart > 0 ? "high" : "low"} ${name}`;
   const labels = model.labels(u);

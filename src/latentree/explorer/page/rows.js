@@ -9,8 +9,8 @@ import { isHidden, rowCell, titleOf } from "./model.js";
 import { formatNumber, formatPercent, formatSigned } from "./numbers.js";
 import { supposeRow } from "./state.js";
 
-const TITLE = 90; // characters of a text that stand for it
-const DECISIVE = 3; // cells that stand for a row without text
+const TITLE = 90; // characters of a text that are shown before it is opened
+const DECISIVE = 3; // cells that stand for a row
 const SIDE = 1.5; // standard deviations from the middle that stand for high and low
 const LEAST = 1e-12; // probabilities below count as this
 
@@ -129,7 +129,7 @@ function rowItem(state, row, figure, speaks) {
     element(
       "summary",
       {},
-      element("span", { class: "row-name" }, rowTitle(state, row, cells)),
+      element("span", { class: "row-name" }, rowTitle(state, row, cells), preview(rows, row)),
       element("span", { class: "figures" }, figure),
     ),
   );
@@ -138,17 +138,24 @@ function rowItem(state, row, figure, speaks) {
     const whole = rows.texts?.[row];
     box.append(
       element("p", { class: "buttons" }, supposeButton(state, row)),
-      ...(whole
-        ? [element("p", { class: "text", dir: "auto", tabindex: 0 }, whole)]
-        : [cellList(state, row, cells)].flat()),
+      ...(whole ? [element("p", { class: "text", dir: "auto", tabindex: 0 }, whole)] : []),
+      ...[cellList(state, row, cells)].flat(),
     );
   });
   return element("li", { class: "last" }, box);
 }
 
+/** The beginning of a row's text, where rows have texts. */
+function preview(rows, row) {
+  const text = rows.texts?.[row];
+  if (!text) return null;
+  return nameOf(text.length > TITLE ? `${text.slice(0, TITLE)}…` : text, {
+    class: "quiet preview",
+  });
+}
+
+/** A row by the cells that decide the state of the variable, with their values. */
 function rowTitle(state, row, decisive) {
-  const text = state.model.rows.texts?.[row];
-  if (text) return nameOf(text.length > TITLE ? `${text.slice(0, TITLE)}…` : text);
   const cells = decisive.slice(0, DECISIVE);
   const parts = cells.map(({ u }) => cellText(state, row, u)).join(", ");
   return nameOf(parts ? `${rowName(state, row)}: ${parts}` : rowName(state, row));

@@ -71,6 +71,7 @@ export class View {
     this.width = box.width;
     this.height = box.height;
     this.setRatio(Math.min(window.devicePixelRatio || 1, 3));
+    this.state.room = this.width - this.side - 2 * MARGIN; // of the tree and its labels
     if (first || this.fitted) {
       this.state.aspect = this.width / this.height;
       relayOut(this.state);

@@ -17,16 +17,18 @@
 ====================  ============================================================================
 """
 
-from latentree.search._refinement._full_fit import first_fits
+from latentree.search._refinement._discrete_engine import announced_search
+from latentree.search._refinement._full_fit import PRIOR, first_fits
 from latentree.search._refinement._options import RefineOptions
-from latentree.search._refinement._refine import RefineReport, penalty_of, refine
-from latentree.search._refinement._search import INTERRUPTED
+from latentree.search._refinement._refine import RefineReport, grow_states, penalty_of, refine
 
 __all__ = [
-    "INTERRUPTED",
+    "PRIOR",
     "RefineOptions",
     "RefineReport",
+    "announced_search",
     "first_fits",
+    "grow_states",
     "penalty_of",
     "refine",
 ]

@@ -6,12 +6,15 @@ import math
 from collections.abc import Iterator, Mapping
 from functools import partial
 from itertools import combinations
-from typing import NamedTuple
+from typing import Any, NamedTuple
 
 import numpy as np
 
+from latentree.inference import FreeEmission
 from latentree.search._refinement import _draft as edits
 from latentree.search._refinement._discrete_fit import (
+    ALL,
+    Arm,
     Message,
     RowEvidence,
     RowMessages,
@@ -22,8 +25,9 @@ from latentree.search._refinement._discrete_fit import (
     posterior,
 )
 from latentree.search._refinement._discrete_moves import Change, DiscreteMoves, FittedStar, Job
-from latentree.search._refinement._draft import DiscreteDraft, Draft
+from latentree.search._refinement._draft import Draft, StateDraft
 from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star, chance_gain
+from latentree.search._refinement._tables import of_states
 from latentree.typing import FloatArray, IntArray
 
 
@@ -40,15 +44,14 @@ class _Pruned(NamedTuple):
 
     x: int
     p: int
-    whole: DiscreteDraft
+    whole: StateDraft
     """The draft with the subtree, rooted at p."""
-    draft: DiscreteDraft
+    draft: StateDraft
     left: tuple[int, ...]
     """Nodes at which something was cut off."""
     rest: RowMessages
-    arm: Message
-    """Message from x about the subtree."""
-    side: Side
+    arm: Arm
+    """What arrives from x about the subtree."""
     estimate: FloatArray
     """What hanging it at each node of the listing may gain."""
     hops: dict[int, int]
@@ -73,6 +76,7 @@ class EdgeMoves(DiscreteMoves):
         self._place = {node: place for place, node in enumerate(self.nodes)}
         self._numbers = np.array(self.nodes)
         self._end = self._subtree_ends()
+        self._columns: dict[int, FreeEmission] = {}
 
     def _subtree_ends(self) -> IntArray:
         """Return where the subtree of each node ends in the listing, which has it in one piece."""
@@ -104,11 +108,21 @@ class EdgeMoves(DiscreteMoves):
         if not directed:
             return
         tops, messages = self.messages.marginal, self.messages
-        sources = [posterior(tops[x], messages.get(x, p).value) for x, p in directed]
-        places = [posterior(tops[y], messages.get(y).value) for y in self.nodes]
+        numbers, is_number = self.rows.numbers, self.draft.is_number
+        sources = [
+            numbers[x].functions if is_number(x) else posterior(tops[x], messages.get(x, p).value)
+            for x, p in directed
+        ]
+        places = [self._functions(y) for y in self.nodes]
         estimates = estimated_gains(sources, places, self.rows.weights)
         for (x, p), row in zip(directed, estimates, strict=True):
             yield partial(self._prune, x, p, row)
+
+    def _functions(self, node: int) -> FloatArray:
+        """Return what association with a node is measured by, functions × rows."""
+        if self.draft.is_number(node):
+            return self.rows.numbers[node].functions
+        return posterior(self.messages.marginal[node], self.messages.get(node).value)
 
     def _prune(self, x: int, p: int, estimate: FloatArray) -> list[Proposal]:
         pruned = self._pruned(x, p, estimate)
@@ -133,15 +147,37 @@ class EdgeMoves(DiscreteMoves):
         base = whole.copy()
         base.cut(p, x)
         left = base.tidy(p)
-        base.reroot(left[0])
-        arm = self.messages.get(x, p)
+        root = min(left, key=base.is_number)
+        base.reroot(root)
+        arm = self.messages.arm(x, p)
         rest = RowMessages(base, self.rows, self.messages, left)
-        apart = self.rows.log_likelihood(base.above[x], arm) + rest.log_likelihood(left[0])
+        top = self._alone(x, base.above[x]).top
+        if isinstance(arm, Message):
+            apart = self.rows.log_likelihood(top, arm)
+        else:
+            apart = arm.log_likelihood(top)
+        apart += rest.log_likelihood(root)
         return _Pruned(
-            x, p, whole, base, left, rest, arm, Side(base.above[x], arm.value, self.rows.weights),
-            estimate, self.draft.distances(p, x), self.before(x), apart,
+            x, p, whole, base, left, rest, arm, estimate, self.draft.distances(p, x),
+            self.before(x), apart,
             self.request.penalty(base) - self.price,
         )  # fmt: skip
+
+    def _alone(self, x: int, top: Any) -> Star:
+        """Return what a subtree has as one by itself; the distribution of a number is fitted."""
+        if not self.draft.is_number(x):
+            return Star(top, {})
+        if x not in self._columns:
+            self._columns[x] = self.rows.numbers[x].alone(top)
+        return Star(self._columns[x], {})
+
+    def _first_table(self, y: int, value: FloatArray, x: int, arm: Arm) -> Any:
+        """Return a table of x given y to start from, by what both sides of the edge know."""
+        top, weights = self.messages.marginal[y], self.rows.weights
+        if isinstance(arm, Message):
+            source = Side(self.messages.marginal[x], arm.value, weights)
+            return moment_table(Side(top, value, weights), source)
+        return arm.by_moments(type(self.draft.above[x]), weights * posterior(top, value))
 
     def _n_places(self, pruned: _Pruned, *places: int) -> int:
         """Return how many moves of subtrees at p go as far as one to these places, or less far."""
@@ -175,7 +211,8 @@ class EdgeMoves(DiscreteMoves):
             return []
         region = {p, x, *pruned.left, *self.draft.neighbors(x)}
         change = Change(("cut", p, x), partial(edits.cut, p=p, x=x), {}, region, pruned.before)
-        return self.proposal(change, FittedStar(None, rise, cost, cost))
+        star = self._alone(x, new.above[x]) if self.draft.is_number(x) else None
+        return self.proposal(change, FittedStar(star, rise, cost, cost))
 
     def _places(self, pruned: _Pruned) -> list[int]:
         """Return where a subtree may hang.
@@ -189,7 +226,8 @@ class EdgeMoves(DiscreteMoves):
         return [
             y
             for y in self._numbers[left[ranked]].tolist()
-            if estimate[self._place[y]] + self._bare_gain(pruned, y) > -options.trial_loss
+            if not self.draft.is_number(y)
+            and estimate[self._place[y]] + self._bare_gain(pruned, y) > -options.trial_loss
             and ("regraft", pruned.x, p, y) not in self.request.known
         ]
 
@@ -203,7 +241,7 @@ class EdgeMoves(DiscreteMoves):
     def _trial(self, pruned: _Pruned, y: int) -> _Trial:
         x, weights = pruned.x, self.rows.weights
         rest, top = pruned.rest.get(y), self.messages.marginal[y]
-        table = moment_table(Side(top, rest.value, weights), pruned.side)
+        table = self._first_table(y, rest.value, x, pruned.arm)
         steps = self.options.trial_steps
         fit = fit_star(self.rows, rest.value, {x: pruned.arm}, Star(top, {x: table}), steps)
         raised = fit.log_likelihood + float(weights @ rest.shift) - pruned.apart
@@ -215,7 +253,7 @@ class EdgeMoves(DiscreteMoves):
     def _regraft(self, pruned: _Pruned, trial: _Trial) -> list[Proposal]:
         """Hang a subtree at a node."""
         x, p, y = pruned.x, pruned.p, trial.place
-        arms = {k: pruned.rest.get(k, y) for k in pruned.draft.neighbors(y)}
+        arms = {k: pruned.rest.arm(k, y) for k in pruned.draft.neighbors(y)}
         arms[x] = pruned.arm
         edit = partial(edits.regraft, x=x, p=p, y=y, table=trial.table)
         return self._moved(pruned, ("regraft", x, p, y), edit, arms, y)
@@ -226,9 +264,11 @@ class EdgeMoves(DiscreteMoves):
         around = sorted(
             pruned.draft.neighbors(y), key=lambda z: (-pruned.estimate[self._place[z]], z)
         )
+        if self.draft.is_hidden(y) and len(around) < 3:  # it ties two numbers, and has room
+            return []
         found = []
         for z in around[: self.options.edges]:
-            arms = {y: rest.get(y, z), z: rest.get(z, y), x: pruned.arm}
+            arms = {y: rest.get(y, z), z: rest.arm(z, y), x: pruned.arm}
             edit = partial(
                 edits.insert, x=x, p=p, edge=(y, z), table=trial.table,
                 softness=self.options.softness,
@@ -237,7 +277,7 @@ class EdgeMoves(DiscreteMoves):
         return found
 
     def _moved(
-        self, pruned: _Pruned, key: Key, edit: Edit, arms: Mapping[int, Message], *places: int
+        self, pruned: _Pruned, key: Key, edit: Edit, arms: Mapping[int, Arm], *places: int
     ) -> list[Proposal]:
         region = {pruned.x, pruned.p, *places, *pruned.left}
         n_places, is_new = self._n_places(pruned, *places), key[0] == "insert"
@@ -253,7 +293,7 @@ class EdgeMoves(DiscreteMoves):
             if not self.in_focus(*edge):
                 continue
             for keep, drop in (edge, edge[::-1]):
-                if draft.is_hidden(drop):
+                if draft.is_hidden(drop) and not draft.is_number(keep):
                     yield partial(self._absorb, keep, drop)
             if all(map(draft.is_hidden, edge)):
                 yield partial(self._fuse, *edge)
@@ -278,7 +318,7 @@ class EdgeMoves(DiscreteMoves):
         arms = self.arms(keep, between) | self.arms(drop, between)
         others = [k for k in self.draft.neighbors(between) if k not in (keep, drop)]
         if self.draft.is_hidden(between) and len(others) == 1:  # it will not be needed any more
-            arms[others[0]] = self.messages.get(others[0], between)
+            arms[others[0]] = self.messages.arm(others[0], between)
         else:
             arms[between] = self.messages.about(between, others)
         region = {keep, drop, between, *others[:1]}
@@ -295,7 +335,11 @@ class EdgeMoves(DiscreteMoves):
         top = joint.ravel()[chosen]
         rows = dict(zip((a, b), np.unravel_index(chosen, joint.shape), strict=True))
         arms = {a: self.arms(a, b), b: self.arms(b, a)}
-        tables = {k: self.messages.table(end, k)[rows[end]] for end in (a, b) for k in arms[end]}
+        tables = {
+            k: of_states(self.messages.table(end, k), rows[end])
+            for end in (a, b)
+            for k in arms[end]
+        }
 
         def edit(draft: Draft) -> int:
             draft.absorb(a, b)
@@ -326,21 +370,25 @@ class EdgeMoves(DiscreteMoves):
         roots = self.draft.roots
         if len(roots) < 2:
             return
-        tops = self.messages.marginal
-        beliefs = [posterior(tops[y], self.messages.get(y).value) for y in self.nodes]
+        beliefs = [self._functions(y) for y in self.nodes]
         estimates = estimated_gains(beliefs, beliefs, self.rows.weights)
         home = np.array([self.draft.root_of(y) for y in self.nodes])
         estimates[home[:, None] == home] = -np.inf
+        # A number hangs from a node with states, and nothing else hangs from it.
+        numbers = np.array([self.draft.is_number(y) for y in self.nodes])
+        estimates[numbers & (home != self.nodes)] = -np.inf
+        estimates[:, numbers] = -np.inf
+        estimates = np.maximum(estimates, estimates.T)
         for root in roots:
             mine = np.flatnonzero(home == root)
             x, y = np.unravel_index(int(estimates[mine].argmax()), (mine.size, home.size))
-            yield partial(self._link, self.nodes[mine[x]], self.nodes[y])
+            if estimates[mine[x], y] > -np.inf:
+                ends = self.nodes[mine[x]], self.nodes[y]
+                yield partial(self._link, *sorted(ends, key=self.draft.is_number, reverse=True))
 
     def _link(self, x: int, y: int) -> list[Proposal]:
-        tops = self.messages.marginal
-        arm, rest = self.messages.get(x), self.messages.get(y)
-        weights = self.rows.weights
-        table = moment_table(Side(tops[y], rest.value, weights), Side(tops[x], arm.value, weights))
+        arm = self.messages.arm(x, ALL)
+        table = self._first_table(y, self.messages.get(y).value, x, arm)
         arms = self.arms(y) | {x: arm}
         edit = partial(edits.link, x=x, y=y, table=table)
         return self.fitted(Change(("link", x, y), edit, arms, {x, y}, self.before(x, y)))

@@ -1,29 +1,36 @@
-"""Discrete trees in a search: drafts, their fit to a sample, and who proposes changes."""
+"""Trees with states in a search: drafts, their fit to a sample, and who proposes changes."""
 
 from __future__ import annotations
 
 import math
 from collections.abc import Sequence
+from contextlib import AbstractContextManager, nullcontext
 
 import numpy as np
 
+from latentree._kernels.compiling import announced
+from latentree.data import Table
 from latentree.distances import Sample
-from latentree.models import DiscreteTreeModel
+from latentree.models import DiscreteTreeModel, MixedTreeModel
 from latentree.search._refinement._discrete_edges import EdgeMoves
 from latentree.search._refinement._discrete_fit import RowEvidence
 from latentree.search._refinement._discrete_last import LastMoves
 from latentree.search._refinement._discrete_states import StateMoves
-from latentree.search._refinement._draft import DiscreteDraft
-from latentree.search._refinement._full_fit import fit_all
+from latentree.search._refinement._draft import StateDraft
+from latentree.search._refinement._full_fit import fit_all, prior_of, units_of
 from latentree.search._refinement._options import DEFAULTS, RefineOptions
-from latentree.search._refinement._search import Proposal, Request
+from latentree.search._refinement._search import Proposal, Proposer, Request
+
+MOST_CELLS = 1_000_000
+"""Cells that local fits look at: they hold some numbers per cell in memory."""
 
 _LEAST = 1e-9  # no probability of a draft is smaller, so that messages are positive
+_AS_LONG = 2  # in columns of labels: what a column of numbers takes in addition
 _TINY = 5_000  # cells of distinct rows: a search takes a second uncompiled
 
 
-class DiscreteEngine:
-    """Changes of discrete trees on one sample."""
+class StateEngine:
+    """Changes of trees with states on one sample."""
 
     def __init__(
         self,
@@ -31,38 +38,65 @@ class DiscreteEngine:
         max_states: int | None = None,
         seed: int = 0,
         options: RefineOptions = DEFAULTS,
+        prior_weight: float = 0.0,
     ) -> None:
         self.sample = sample
         self.n_samples = sample.total_weight
+        self.prior_weight = prior_weight or prior_of(sample)
         self.max_states = max_states
         self.seed = seed
         self.shares = options.discrete_shares
         self.settle_steps = options.settle_steps
-        self.rows = RowEvidence(sample.table)
-        self.is_tiny = self.rows.weights.size * sample.n_columns <= _TINY
-        self.proposers = (self.states, self.structures)
-        self.last_proposers = (self.last_structures,)
+        self.rows = self._evidence()
+        self.is_tiny = _is_tiny(self.rows.weights.size, sample)
+        self.proposers: Sequence[Proposer] = (self.states, self.structures)
+        self.last_proposers: Sequence[Proposer] = (self.last_structures,)
 
-    def draft(self, model: DiscreteTreeModel) -> DiscreteDraft:
+    def _evidence(self) -> RowEvidence:
+        """Return what the rows show; of many mixed ones some at equal distances, that count more.
+
+        Distinct rows of codes are few, but those of numbers are not. All rows decide in the end.
+        """
+        sample = self.sample
+        if sample.family != "mixed":
+            return RowEvidence(sample.table)
+        step = -(-sample.statistics.n_rows * sample.n_columns // MOST_CELLS)
+        tables = list(sample.parts.tables.each(every_row, step))
+        weights = np.concatenate([table.weight_array() for table in tables])
+        rows = Table(
+            np.concatenate([table.values for table in tables]), sample.schema,
+            weights * (sample.total_weight / weights.sum()),
+        )  # fmt: skip
+        return RowEvidence(
+            rows, units_of(sample, np.flatnonzero(sample.cardinalities == 0)), self.prior_weight
+        )
+
+    def draft(self, model: DiscreteTreeModel | MixedTreeModel) -> StateDraft:
         """Return a model as a draft."""
         return self._draft(model, range(model.tree.n_nodes))
 
-    def _draft(self, model: DiscreteTreeModel, numbers: Sequence[int]) -> DiscreteDraft:
-        draft = DiscreteDraft.of(model, numbers)
+    def _draft(
+        self, model: DiscreteTreeModel | MixedTreeModel, numbers: Sequence[int]
+    ) -> StateDraft:
+        draft = StateDraft.of(model, numbers)
         for node, table in draft.above.items():
+            if draft.is_number(node):
+                continue
             lifted = np.maximum(table, _LEAST)
             draft.above[node] = lifted / lifted.sum(axis=-1, keepdims=True)
         return draft
 
-    def model(self, draft: DiscreteDraft) -> DiscreteTreeModel:
+    def model(self, draft: StateDraft) -> DiscreteTreeModel | MixedTreeModel:
         """Return a draft as a model."""
         return draft.model(self.sample.schema)
 
     def settle(
-        self, draft: DiscreteDraft, n_steps: int, goal: float = -math.inf
-    ) -> tuple[DiscreteDraft, float]:
+        self, draft: StateDraft, n_steps: int, goal: float = -math.inf
+    ) -> tuple[StateDraft, float]:
         """Run accelerated EM on all tables."""
-        fitted, log_likelihood = fit_all(self.model(draft), self.sample, n_steps, goal)
+        fitted, log_likelihood = fit_all(
+            self.model(draft), self.sample, n_steps, goal, self.prior_weight
+        )
         settled = self._draft(fitted, sorted(draft.parent))
         settled.next_number = draft.next_number
         return settled, log_likelihood
@@ -78,3 +112,21 @@ class DiscreteEngine:
     def states(self, request: Request) -> list[Proposal]:
         """Return changes of numbers of states."""
         return StateMoves(self.rows, request, self.max_states, self.seed).proposals()
+
+
+def _is_tiny(n_rows: int, sample: Sample) -> bool:
+    """Whether a search is done uncompiled before its kernels would be loaded."""
+    n_numbers = np.count_nonzero(sample.cardinalities == 0)
+    return bool(n_rows * (sample.n_columns + _AS_LONG * n_numbers) <= _TINY)
+
+
+def announced_search(sample: Sample) -> AbstractContextManager[None]:
+    """Run the passes of EM before, in and after a search of mixed columns as the search itself."""
+    if sample.family != "mixed":
+        return nullcontext()
+    return announced(_is_tiny(sample.statistics.n_rows, sample))
+
+
+def every_row(table: Table, step: int) -> Table:
+    """Return rows at equal distances."""
+    return table.take(np.arange(0, table.n_rows, step))

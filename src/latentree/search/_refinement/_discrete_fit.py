@@ -1,10 +1,11 @@
-"""Fits around one node of a discrete draft, for every distinct row of the data.
+"""Fits around one node of a draft with states, for every distinct row of the data.
 
 The message from u to its neighbor v is what is seen on u's side of the edge, as a function of u's
 state: λ(s) = P(seen behind u | u = s), scaled to a largest value of 1 in each row, with the
 logarithm of the scale beside it. It depends on nothing on v's side, so a change of the tree leaves
 all messages alone that do not come from behind it, and a change can be judged by EM on one star:
-the tables around a node, with the messages that arrive there held fixed.
+the tables around a node, with the messages that arrive there held fixed. A column of numbers sends
+no message: in its place its values arrive, and its emission has an M-step of its own.
 
 Inference passes messages too, but between patterns: rows that agree below a node share a message,
 the numbering of patterns belongs to one rooted tree, and only expected counts leave the pass. A
@@ -16,20 +17,30 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from typing import NamedTuple
+from typing import Any, NamedTuple
+from weakref import WeakKeyDictionary
 
 import numpy as np
 from numpy.typing import NDArray
+from scipy.special import ndtri
 
 from latentree._kernels.search import stars
 from latentree.data import Table
-from latentree.search._refinement._draft import DiscreteDraft
+from latentree.inference import FreeEmission, Unit
+from latentree.search._refinement._draft import StateDraft
 from latentree.search._refinement._full_fit import FLOOR
 from latentree.search._refinement._search import Star
 from latentree.typing import FloatArray
 
 ALL = -1
 """In place of a neighbor: the message of a node about everything around it."""
+
+
+_STEPS_ALONE = 20
+"""M-steps that a column by itself gets: Newton's, one a step, for sizes of counts."""
+
+_LOWEST = -1e5
+"""Least logarithm of a likelihood: a value so far off rules a state out."""
 
 
 class Message(NamedTuple):
@@ -39,18 +50,110 @@ class Message(NamedTuple):
     shift: FloatArray
 
 
-class RowEvidence:
-    """Distinct rows of a table with their weights, and what they show of every variable."""
+class Numbers:
+    """A column of numbers: its distinct values, and which of them every row has.
 
-    def __init__(self, table: Table) -> None:
-        values = table.values.toarray() if table.is_sparse else table.values
-        codes, inverse = np.unique(np.asarray(values), axis=0, return_inverse=True)
-        self.weights = np.bincount(inverse.ravel(), table.weight_array()).astype(np.float64)
+    Parameters
+    ----------
+    cells : array of float
+        NaN where missing.
+    weights : array of float
+        Of the rows.
+    unit : Unit
+    prior : float
+        Rows that are added to its emission, shared out to the states.
+
+    Attributes
+    ----------
+    functions : array of float
+        Normal scores of the rows, and their squares: what association is measured by.
+    """
+
+    def __init__(self, cells: FloatArray, weights: FloatArray, unit: Unit, prior: float) -> None:
+        distinct, number = np.unique(cells, return_inverse=True)
+        self.values, self.index = np.asarray(distinct, np.float64), number.ravel()
+        self.weights, self.unit, self.prior = weights, unit, prior
+        there = np.bincount(self.index, weights) * ~np.isnan(self.values)
+        middle = (np.cumsum(there) - 0.5 * there) / max(there.sum(), 1e-300)
+        score = np.where(np.isnan(self.values), 0.0, ndtri(np.clip(middle, 1e-9, 1.0 - 1e-9)))
+        self.functions = np.stack([np.ones(score.size), score, score * score])[:, self.index]
+
+    def likelihoods(self, emission: FreeEmission) -> tuple[FloatArray, Any]:
+        """Return the logarithms of the distinct values' likelihoods, one row per state.
+
+        The second is what the emission keeps for its M-step.
+        """
+        logs, within = emission.likelihoods(self.values)
+        logs[:, np.isnan(self.values)] = 0.0
+        return np.maximum(logs, _LOWEST), within
+
+    def maximized(self, emission: FreeEmission, posterior: FloatArray, within: Any) -> FreeEmission:
+        """Return the emission that posterior weights (states × rows) give.
+
+        ``within`` is what :meth:`likelihoods` returned beside the logarithms.
+        """
+        weights = np.zeros((len(posterior), self.values.size))
+        stars.tally(posterior, self.index, weights)
+        sums = emission.expected(self.values, weights, within, self.unit)
+        share = self.prior / len(posterior)
+        return emission.at(emission.maximized(sums, self.unit, share), self.unit)
+
+    def by_moments(self, kind: type[FreeEmission], posterior: FloatArray) -> FreeEmission:
+        """Return an emission with the moments that posterior weights (states × rows) give."""
+        weights = np.zeros((len(posterior), self.values.size))
+        stars.tally(posterior, self.index, weights)
+        there = ~np.isnan(self.values)
+        x, w = self.values[there] - self.unit.center, weights[:, there]
+        total = np.maximum(w.sum(axis=1), 1e-300)
+        mean = w @ x / total
+        square = np.maximum(w @ (x * x) / total - mean * mean, 0.0)
+        return kind.by_moments(mean + self.unit.center, square, self.unit)
+
+    def alone(self, emission: FreeEmission) -> FreeEmission:
+        """Return the emission of the column by itself, from another one with one state."""
+        for _ in range(_STEPS_ALONE):
+            _, within = self.likelihoods(emission)
+            emission = self.maximized(emission, self.weights[None], within)
+        return emission
+
+    def log_likelihood(self, emission: FreeEmission) -> float:
+        """Return the log-likelihood of the column by itself."""
+        return float(self.weights @ self.likelihoods(emission)[0][0, self.index])
+
+
+Arm = Message | Numbers
+"""What arrives at a node from a neighbor."""
+
+
+class RowEvidence:
+    """Distinct rows of a table with their weights, and what they show of every variable.
+
+    Parameters
+    ----------
+    table : Table
+    units : mapping
+        What is known of columns of numbers.
+    prior : float
+        Weight of the prior of a fit, in rows.
+    """
+
+    def __init__(
+        self, table: Table, units: Mapping[int, Unit] | None = None, prior: float = FLOOR
+    ) -> None:
+        self.prior, self.numbers = prior, dict[int, Numbers]()
+        values: Any = table.values.toarray() if table.is_sparse else table.values
+        self.weights = table.weight_array().astype(np.float64)
+        if not units:
+            values, inverse = np.unique(np.asarray(values), axis=0, return_inverse=True)
+            self.weights = np.bincount(inverse.ravel(), self.weights).astype(np.float64)
         self.no_shift = np.zeros(self.weights.size)
-        self._seen = [
-            _indicators(column, int(k))
-            for column, k in zip(codes.T, table.cardinalities, strict=True)
-        ]
+        self._seen = []
+        for node, (column, k) in enumerate(zip(values.T, table.cardinalities, strict=True)):
+            self._seen.append(_indicators(column, int(k)))
+            if units and node in units:
+                cells = np.asarray(column, np.float64)
+                self.numbers[node] = Numbers(cells, self.weights, units[node], prior)
+        self._logs: WeakKeyDictionary[FreeEmission, FloatArray] = WeakKeyDictionary()
 
     def seen(self, node: int, n_states: int) -> FloatArray:
         """Return 1 for states that a row allows: at a hidden node or a missing cell all of them."""
@@ -58,13 +161,28 @@ class RowEvidence:
             return self._seen[node]
         return np.ones((n_states, self.weights.size))
 
+    def logs(self, node: int, emission: FreeEmission) -> FloatArray:
+        """Return log-likelihoods of the distinct values of a column; they are kept for a while."""
+        if emission not in self._logs:
+            self._logs[emission] = self.numbers[node].likelihoods(emission)[0]
+        return self._logs[emission]
+
+    def with_numbers(self, seen: FloatArray, logs: Mapping[int, FloatArray]) -> Message:
+        """Return what is seen at a node, and of the columns of numbers around it."""
+        total, out, shift = np.zeros_like(seen), np.empty_like(seen), np.zeros_like(self.weights)
+        for node, own in logs.items():
+            stars.add_logs(own, self.numbers[node].index, total)
+        stars.likelihoods(total, seen, out, shift)
+        return Message(out, shift)
+
     def log_likelihood(self, top: FloatArray, message: Message) -> float:
         """Σ w·log Σ_s P(s)·λ(s)."""
         return float(self.weights @ (np.log(top @ message.value) + message.shift))
 
 
-def _indicators(codes: NDArray[np.signedinteger], n_states: int) -> FloatArray:
-    return np.asarray((codes == np.arange(n_states)[:, None]) | (codes < 0), np.float64)
+def _indicators(codes: NDArray[Any], n_states: int) -> FloatArray:
+    allowed = (codes == np.arange(n_states)[:, None]) | ~(codes >= 0)
+    return np.asarray(allowed, np.float64)
 
 
 # Messages ---------------------------------------------------------------------------------------
@@ -80,7 +198,7 @@ class RowMessages:
 
     def __init__(
         self,
-        draft: DiscreteDraft,
+        draft: StateDraft,
         rows: RowEvidence,
         before: RowMessages | None = None,
         changed: Sequence[int] = (),
@@ -104,7 +222,9 @@ class RowMessages:
             waiting = [
                 (other, source)
                 for other in self.draft.neighbors(source)
-                if other != target and self._lookup(other, source) is None
+                if other != target
+                and not self.draft.is_number(other)
+                and self._lookup(other, source) is None
             ]
             if waiting:
                 stack += waiting
@@ -142,19 +262,28 @@ class RowMessages:
         seen = self.rows.seen(source, self.draft.n_states[source])
         if not others and not self.draft.is_hidden(source):
             return Message(seen, self.rows.no_shift)
-        arms = {other: self.get(other, source) for other in others}
+        numbers = {
+            o: self.rows.logs(o, self.table(source, o)) for o in others if self.draft.is_number(o)
+        }
+        arms = {other: self.get(other, source) for other in others if other not in numbers}
         values, starts, shift = _end_to_end(arms, self.rows)
-        tables = [self.table(source, other).ravel() for other in others]
+        if numbers:
+            seen, extra = self.rows.with_numbers(seen, numbers)
+            shift += extra
+        tables = [self.table(source, other).ravel() for other in arms]
         out = np.empty_like(seen)
         stars.message(values, starts, np.concatenate([np.empty(0), *tables]), seen, out, shift)
         return Message(out, shift)
 
-    def table(self, node: int, other: int) -> FloatArray:
-        """P(other | node) for neighbors."""
+    def arm(self, other: int, node: int) -> Arm:
+        """Return what arrives at a node from a neighbor."""
+        return self.rows.numbers[other] if self.draft.is_number(other) else self.get(other, node)
+
+    def table(self, node: int, other: int) -> Any:
+        """P(other | node) for neighbors: a table, or the emission of a column of numbers."""
         draft = self.draft
         if draft.parent[other] == node:
-            found: FloatArray = draft.above[other]
-            return found
+            return draft.above[other]
         return draft.turned(self.marginal[other], draft.above[node])[1]
 
     def star(self, node: int) -> Star:
@@ -164,12 +293,16 @@ class RowMessages:
 
     def log_likelihood(self, root: int) -> float:
         """Σ w·log P(row) of a component."""
+        if self.draft.is_number(root):
+            return self.rows.numbers[root].log_likelihood(self.draft.above[root])
         return self.rows.log_likelihood(self.draft.above[root], self.get(root))
 
 
-def _marginals(draft: DiscreteDraft) -> dict[int, FloatArray]:
+def _marginals(draft: StateDraft) -> dict[int, FloatArray]:
     out: dict[int, FloatArray] = {}
     for node in draft.order():
+        if draft.is_number(node):
+            continue
         above = draft.parent[node]
         out[node] = draft.above[node] if above < 0 else out[above] @ draft.above[node]
     return out
@@ -201,7 +334,7 @@ class StarFit(NamedTuple):
 def fit_star(
     rows: RowEvidence,
     seen: FloatArray,
-    arms: Mapping[int, Message],
+    arms: Mapping[int, Arm],
     start: Star,
     n_steps: int,
     least: float = -math.inf,
@@ -212,16 +345,52 @@ def fit_star(
     It ends early where the steps left would not reach the log-likelihood ``least`` even if each
     gained ``hope`` times as much as the last.
     """
-    values, starts, shift = _end_to_end(arms, rows)
+    messages = {node: arm for node, arm in arms.items() if isinstance(arm, Message)}
+    values, starts, shift = _end_to_end(messages, rows)
     offset = float(rows.weights @ shift)
     top = np.array(start.top)
-    tables = np.concatenate([start.tables[node].ravel() for node in arms])
-    given = values, starts, seen, rows.weights, top, tables
-    stars.fit_star(*given, FLOOR, n_steps, least - offset, hope)
-    found = stars.log_likelihood(*given) + offset
-    parts = np.split(tables, top.size * starts[1:-1])
-    shaped = {n: part.reshape(top.size, -1).copy() for n, part in zip(arms, parts, strict=True)}
-    return StarFit(Star(top, shaped), found)
+    flat = [start.tables[node].ravel() for node in messages]
+    tables = np.concatenate([np.empty(0), *flat])
+    found: dict[int, Any] = {}
+    if len(messages) == len(arms):
+        star = values, starts, seen, rows.weights, top, tables
+        stars.fit_star(*star, rows.prior, n_steps, least - offset, hope)
+        value = stars.log_likelihood(*star)
+    else:
+        found = {node: start.tables[node] for node in arms if node not in messages}
+        given = values, starts, rows.weights, top, tables
+        value = _fit_emissions(rows, seen, found, given, n_steps, least - offset, hope)
+    parts = np.split(tables, top.size * starts[1:-1]) if messages else []
+    found |= {n: part.reshape(top.size, -1).copy() for n, part in zip(messages, parts, strict=True)}
+    return StarFit(Star(top, {node: found[node] for node in arms}), value + offset)
+
+
+def _fit_emissions(
+    rows: RowEvidence,
+    seen: FloatArray,
+    emissions: dict[int, Any],
+    given: tuple[FloatArray, NDArray[np.int64], FloatArray, FloatArray, FloatArray],
+    n_steps: int,
+    least: float,
+    hope: float,
+) -> float:
+    """Run EM where neighbors are columns of numbers; all parameters are changed in place."""
+    values, starts, weights, top, tables = given
+    posterior, nothing = np.empty_like(seen), np.empty((0, 0))
+    value = -math.inf
+    for n_left in range(n_steps, -1, -1):
+        every = {node: rows.numbers[node].likelihoods(own) for node, own in emissions.items()}
+        evidence, shift = rows.with_numbers(seen, {node: own[0] for node, own in every.items()})
+        star = values, starts, evidence, weights, top, tables
+        counts, of_top, last = np.zeros(tables.size), np.zeros(top.size), value
+        wanted = posterior if n_left else nothing
+        value = stars.expect(*star, of_top, counts, wanted) + float(weights @ shift)
+        if not n_left or (n_left < n_steps and value + hope * n_left * (value - last) < least):
+            break
+        stars.maximize(starts, top, tables, rows.prior, of_top, counts)
+        for node, emission in emissions.items():
+            emissions[node] = rows.numbers[node].maximized(emission, posterior, every[node][1])
+    return value
 
 
 # Association of two parts of a tree, before anything is fitted ------------------------------------

@@ -12,7 +12,7 @@ from latentree.search._refinement._discrete_edges import EdgeMoves
 from latentree.search._refinement._discrete_fit import RowMessages
 from latentree.search._refinement._discrete_moves import Change, FittedStar, Job
 from latentree.search._refinement._discrete_states import joined_star, joining_losses, most_alike
-from latentree.search._refinement._draft import DiscreteDraft, Draft
+from latentree.search._refinement._draft import Draft, StateDraft
 from latentree.search._refinement._search import Edit, Proposal, Star, chance_gain
 
 
@@ -36,7 +36,7 @@ class LastMoves(EdgeMoves):
                 for pair in combinations(range(n_states), 2):
                     yield partial(self._part, node, pair)
 
-    def needed(self, change: Change, draft: DiscreteDraft, cost: float) -> float:
+    def needed(self, change: Change, draft: StateDraft, cost: float) -> float:
         """Return what the log-likelihood must rise by for a change to be accepted.
 
         A hidden copy of an observed node fits as well as the node itself, and by as much better as
@@ -61,7 +61,7 @@ class LastMoves(EdgeMoves):
     def fit(
         self,
         change: Change,
-        draft: DiscreteDraft,
+        draft: StateDraft,
         center: int,
         star: Star,
         least: float | None = None,
@@ -100,7 +100,7 @@ class LastMoves(EdgeMoves):
 
         draft = self.draft.copy()
         edit(draft)
-        arms = {other: self.messages.get(other, node) for other in moved}
+        arms = {other: self.messages.arm(other, node) for other in moved}
         arms[node] = RowMessages(draft, self.rows, self.messages, (node,)).about(node, rest)
         region = {node, *filter(self.draft.is_hidden, star.tables)}
         key, before = ("part", node, *pair), self.before(node)

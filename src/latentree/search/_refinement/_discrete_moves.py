@@ -11,8 +11,8 @@ from collections.abc import Callable, Iterable, Mapping
 from typing import NamedTuple
 
 from latentree._kernels import threads
-from latentree.search._refinement._discrete_fit import Message, RowEvidence, RowMessages, fit_star
-from latentree.search._refinement._draft import DiscreteDraft
+from latentree.search._refinement._discrete_fit import Arm, RowEvidence, RowMessages, fit_star
+from latentree.search._refinement._draft import StateDraft
 from latentree.search._refinement._search import Edit, Key, Proposal, Request, Star
 
 Job = Callable[[], list[Proposal]]
@@ -23,7 +23,7 @@ class Change(NamedTuple):
 
     key: Key
     edit: Edit
-    arms: Mapping[int, Message]
+    arms: Mapping[int, Arm]
     """Messages that arrive at the star."""
     region: Iterable[int]
     """Nodes whose neighbors or states change."""
@@ -33,7 +33,7 @@ class Change(NamedTuple):
     """Number of places that a move chooses from."""
     has_new_center: bool = False
     """Whether the node in the middle is new."""
-    draft: DiscreteDraft | None = None
+    draft: StateDraft | None = None
     """The draft rooted near the change, where that is at hand: turning edges round takes time."""
 
 
@@ -60,14 +60,15 @@ class DiscreteMoves:
 
     def __init__(self, rows: RowEvidence, request: Request, max_states: int | None) -> None:
         self.rows, self.request, self.options = rows, request, request.options
-        assert isinstance(request.draft, DiscreteDraft)
+        assert isinstance(request.draft, StateDraft)
         self.draft = request.draft
         self.max_states = max_states or 2**15
         self.price = request.penalty(self.draft)
         self.messages = RowMessages(self.draft, rows)
         for above, node in self.draft.edges:  # all of them now: jobs share them
-            self.messages.get(node, above)
-            self.messages.get(above, node)
+            if not self.draft.is_number(node):
+                self.messages.get(node, above)
+                self.messages.get(above, node)
         self._component = {root: self.messages.log_likelihood(root) for root in self.draft.roots}
 
     def jobs(self) -> Iterable[Job]:
@@ -91,10 +92,10 @@ class DiscreteMoves:
         focus = self.request.focus
         return focus is None or not focus.isdisjoint(nodes)
 
-    def arms(self, node: int, *without: int) -> dict[int, Message]:
-        """Return the messages from the neighbors of a node."""
+    def arms(self, node: int, *without: int) -> dict[int, Arm]:
+        """Return what arrives from the neighbors of a node."""
         around = self.draft.neighbors(node)
-        return {k: self.messages.get(k, node) for k in around if k not in without}
+        return {k: self.messages.arm(k, node) for k in around if k not in without}
 
     def fitted(self, change: Change) -> list[Proposal]:
         """Fit the star in the middle of a change and return it as a proposal, if it may pay."""
@@ -109,7 +110,7 @@ class DiscreteMoves:
     def fit(
         self,
         change: Change,
-        draft: DiscreteDraft,
+        draft: StateDraft,
         center: int,
         star: Star,
         least: float | None = None,
@@ -124,7 +125,7 @@ class DiscreteMoves:
         rise = fit.log_likelihood - change.before
         return FittedStar(fit.star, rise, cost, needed)
 
-    def needed(self, change: Change, draft: DiscreteDraft, cost: float) -> float:
+    def needed(self, change: Change, draft: StateDraft, cost: float) -> float:
         """Return what the log-likelihood must rise by for a change to be accepted."""
         return self.request.needed_rise(cost, change.n_places)
 

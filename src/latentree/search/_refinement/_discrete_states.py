@@ -13,7 +13,7 @@ from latentree.search._refinement._discrete_fit import RowEvidence, fit_star
 from latentree.search._refinement._discrete_moves import Change, DiscreteMoves, Job
 from latentree.search._refinement._draft import Draft
 from latentree.search._refinement._search import Proposal, Request, Star
-from latentree.typing import FloatArray
+from latentree.search._refinement._tables import halved, mixed, visible
 
 
 class StateMoves(DiscreteMoves):
@@ -35,12 +35,22 @@ class StateMoves(DiscreteMoves):
                     yield partial(self._fewer, node)
 
     def _more(self, node: int) -> list[Proposal]:
-        """Split a state into two that differ at random."""
+        """Split states into two that differ at random, one after the other while that pays."""
         star, options = self.messages.star(node), self.options
         rng = np.random.default_rng([self.seed, node, star.top.size])
-        likeliest = np.argsort(-star.top, kind="stable")[: options.splits]
-        split = [_split(star, int(s), options.spread, rng) for s in likeliest]
-        return self._best(("more", node), node, split)
+        found = list[Proposal]()
+        while len(star.top) < self.max_states:
+            likeliest = np.argsort(-star.top, kind="stable")[: options.splits]
+            split = [_split(star, int(s), options.spread, rng) for s in likeliest]
+            more = self._best(("more", node), node, split)
+            if not more or (found and more[0].gain < found[0].gain + options.least_gain):
+                break
+            found = more
+            assert found[0].star is not None
+            star = found[0].star
+        if found and self.request.losses is not None:  # what one state more would lose is another
+            self.request.losses.pop(("more", node), None)
+        return found
 
     def _fewer(self, node: int) -> list[Proposal]:
         """Join two states that are alike."""
@@ -69,48 +79,33 @@ def _split(star: Star, state: int, spread: float, rng: np.random.Generator) -> S
     """Make two states of one, whose rows differ at random."""
     top = np.append(star.top, star.top[state])
     top[[state, -1]] /= 2.0
-    tables = {}
-    for node, table in star.tables.items():
-        apart = rng.normal(0.0, spread, table.shape[1])
-        halves = table[state] * np.exp(np.stack([apart, -apart]))
-        halves /= halves.sum(axis=1, keepdims=True)
-        new = np.vstack([table, halves[1]])
-        new[state] = halves[0]
-        tables[node] = new
-    return Star(top, tables)
+    return Star(top, {n: halved(table, state, spread, rng) for n, table in star.tables.items()})
 
 
 def most_alike(star: Star, count: int) -> list[tuple[int, int]]:
-    """Return the pairs of states that are most alike."""
+    """Return the pairs of states that are most alike.
+
+    The difference is what joining two states would lose a row if all neighbors were seen.
+    """
+    shown = Star(star.top, {node: visible(table) for node, table in star.tables.items()})
     pairs = combinations(range(star.top.size), 2)
-    return sorted(pairs, key=lambda pair: _difference(star, *pair))[:count]
+    return sorted(pairs, key=lambda pair: sum(joining_losses(shown, *pair).values()))[:count]
 
 
 def joined_star(star: Star, a: int, b: int) -> Star:
     """Two states as one, weighted by their shares."""
-    tables = {}
-    for node, table in star.tables.items():
-        new = np.delete(table, b, axis=0)
-        new[a] = _mean(star.top[[a, b]], table[[a, b]])
-        tables[node] = new
     top = np.delete(star.top, b)
     top[a] += star.top[b]
-    return Star(top, tables)
-
-
-def _difference(star: Star, a: int, b: int) -> float:
-    """What joining two states would lose a row if all neighbors were seen."""
-    return sum(joining_losses(star, a, b).values())
+    weights = np.delete(np.eye(star.top.size), b, axis=0)
+    weights[a, [a, b]] = star.top[[a, b]] / max(star.top[[a, b]].sum(), 1e-300)
+    return Star(top, {node: mixed(weights, table) for node, table in star.tables.items()})
 
 
 def joining_losses(star: Star, a: int, b: int) -> dict[int, float]:
     """What joining two states would lose a row of each neighbor, if it were seen."""
-    shares = star.top[[a, b]]
-    return {
-        node: float(shares @ rel_entr(table[[a, b]], _mean(shares, table[[a, b]])).sum(axis=1))
-        for node, table in star.tables.items()
-    }
-
-
-def _mean(shares: FloatArray, rows: FloatArray) -> FloatArray:
-    return np.asarray(shares @ rows / max(shares.sum(), 1e-300))
+    shares, losses = star.top[[a, b]], {}
+    for node, table in star.tables.items():
+        rows = visible(table)[[a, b]]
+        mean = shares @ rows / max(shares.sum(), 1e-300)
+        losses[node] = float(shares @ rel_entr(rows, mean).sum(axis=1))
+    return losses

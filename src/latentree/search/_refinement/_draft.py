@@ -14,7 +14,9 @@ from typing import Any, Self
 import numpy as np
 
 from latentree.data import Schema
-from latentree.models import DiscreteTreeModel, GaussianTreeModel
+from latentree.inference import FreeEmission, Unit
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, state_model
+from latentree.search._refinement._tables import fits, mixed
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
@@ -35,7 +37,8 @@ class Draft(ABC):
     above : dict
         The table of the edge above every node; at a root what the family needs there.
     n_states : dict
-        States of every node; 1 for a Gaussian one.
+        States of every node; 1 for a Gaussian one. A column of numbers counts as one more than it
+        has parameters per state of its neighbor: it costs as much as so many states.
     n_edges, n_inner : int
         Number of edges, and of nodes with two neighbors or more. These and the parameters of
         discrete drafts are counted while links change: every change is asked for its cost.
@@ -93,6 +96,11 @@ class Draft(ABC):
     def is_hidden(self, node: int) -> bool:
         """Tell whether a node is hidden."""
         return node >= self.n_observed
+
+    def is_number(self, node: int) -> bool:
+        """Tell whether a node is a column of numbers beside nodes with states: always a leaf."""
+        del node
+        return False
 
     @property
     def hidden(self) -> list[int]:
@@ -192,7 +200,7 @@ class Draft(ABC):
         self._link(node, target)
 
     def tidy(self, node: int) -> tuple[int, ...]:
-        """Suppress a hidden node with fewer than three neighbors.
+        """Suppress a hidden node with fewer than three neighbors, unless it ties two numbers.
 
         Returns the nodes at which something has changed: the node itself if it stays.
         """
@@ -200,7 +208,9 @@ class Draft(ABC):
         if not self.is_hidden(node) or len(around) > 2:
             return (node,)
         if len(around) == 2:
-            a, b = around
+            a, b = sorted(around, key=self.is_number)
+            if self.is_number(a):
+                return (node,)
             self.reroot(a)
             table = self.chained(self.above[node], self.above[b])
             self._unlink(b)
@@ -208,7 +218,7 @@ class Draft(ABC):
             self.above[b] = table
             self._link(b, a)
         elif around:
-            self.cut(around[0], node)
+            self.cut(node, around[0])
         self.remove(node)
         return tuple(other for left in around for other in self.tidy(left))
 
@@ -273,11 +283,10 @@ class Draft(ABC):
         What no longer fits, because other changes were made, is left out.
         """
         self.reroot(center)
-        if np.shape(top) == np.shape(self.above[center]):
+        if fits(top, self.above[center]):
             self.above[center] = top
         for node, table in tables.items():
-            fits = self.parent.get(node) == center
-            if fits and np.shape(table) == np.shape(self.above[node]):
+            if self.parent.get(node) == center and fits(table, self.above[node]):
                 self.above[node] = table
 
     def resize(self, node: int, top: Any, tables: Mapping[int, Any]) -> None:
@@ -285,7 +294,10 @@ class Draft(ABC):
         self.reroot(node)
         if set(self.children[node]) != set(tables):
             raise Conflict
-        if any(np.shape(tables[other])[1] != self.n_states[other] for other in tables):
+        if any(
+            not self.is_number(other) and np.shape(tables[other])[1] != self.n_states[other]
+            for other in tables
+        ):
             raise Conflict
         around = sum(self.n_states[other] - 1 for other in tables)
         self._free += (len(top) - self.n_states[node]) * (1 + around)
@@ -336,10 +348,11 @@ class Draft(ABC):
                 self._link(number[node], number[tree.parent[node]])
 
 
-class DiscreteDraft(Draft):
+class StateDraft(Draft):
     """Tables are P(node | parent), K_parent × K; a root has its marginal probabilities.
 
-    Drafts that are copies share tables, and what was turned round of them.
+    A column of numbers has an emission in place of a table. Drafts that are copies share tables,
+    and what was turned round of them.
     """
 
     def __init__(self, n_observed: int) -> None:
@@ -353,16 +366,30 @@ class DiscreteDraft(Draft):
         return new
 
     @classmethod
-    def of(cls, model: DiscreteTreeModel, numbers: Sequence[int] | None = None) -> DiscreteDraft:
+    def of(
+        cls, model: DiscreteTreeModel | MixedTreeModel, numbers: Sequence[int] | None = None
+    ) -> StateDraft:
         """Return the draft of a model, its nodes under other numbers if given."""
-        draft, tables = cls(model.tree.n_observed), model.tables
-        draft._take(model.tree, tables, list(map(int, model.n_states)), numbers)
+        draft, above = cls(model.tree.n_observed), list(model.parameters)
+        n_states = [
+            own or len(type(table).limits(Unit(0.0, 1.0, 1.0))) + 1
+            for table, own in zip(above, model.n_states.tolist(), strict=True)
+        ]
+        draft._take(model.tree, above, n_states, numbers)
         return draft
 
-    def model(self, schema: Schema) -> DiscreteTreeModel:
+    def model(self, schema: Schema) -> DiscreteTreeModel | MixedTreeModel:
         """Return the model; hidden nodes are numbered anew."""
-        tree = self.tree(schema.names)
-        return DiscreteTreeModel(tree, [self.above[v] for v in sorted(self.above)], schema.labels)
+        nodes = sorted(self.above)
+        emissions = [self.above[v] if self.is_number(v) else None for v in nodes[: self.n_observed]]
+        n_states = np.array([0 if self.is_number(v) else self.n_states[v] for v in nodes])
+        tables = [np.ravel(self.above[v]) for v in nodes if not self.is_number(v)]
+        theta = np.concatenate([np.empty(0), *tables])
+        return state_model(self.tree(schema.names), n_states, theta, emissions, schema)
+
+    def is_number(self, node: int) -> bool:
+        """Tell whether a node is a column of numbers: always a leaf, or alone."""
+        return isinstance(self.above[node], FreeEmission)
 
     def turned(self, top: FloatArray, table: FloatArray) -> tuple[FloatArray, FloatArray]:
         """Turn a table round by Bayes' rule."""
@@ -372,13 +399,13 @@ class DiscreteDraft(Draft):
         below, back, *_ = self._turned[key]
         return below, back
 
-    def chained(self, upper: FloatArray, lower: FloatArray) -> FloatArray:
+    def chained(self, upper: FloatArray, lower: Any) -> Any:
         """Sum the node between out."""
-        return upper @ lower
+        return mixed(upper, lower)
 
-    def marginalized(self, top: FloatArray, table: FloatArray) -> FloatArray:
+    def marginalized(self, top: FloatArray, table: Any) -> Any:
         """Sum the root out."""
-        return top @ table
+        return mixed(top, table)
 
     def near_copy(self, n_states: int, softness: float) -> FloatArray:
         """Keep the state, but for a share of rows that get any state."""

@@ -10,19 +10,25 @@ from typing import Any
 from latentree.distances import Sample
 from latentree.em import (
     FLOOR,
+    INTERRUPTED,
     Budget,
     Driver,
     Fitted,
     RowProblem,
     StateProblem,
     fit_parameters,
+    kinds_of,
+    units_of,
     usual_states,
 )
-from latentree.models import DiscreteTreeModel, GaussianTreeModel, Model
+from latentree.models import DiscreteTreeModel, GaussianTreeModel, MixedTreeModel, Model
 from latentree.tree import Tree
 from latentree.typing import FloatArray
 
-__all__ = ["FLOOR", "final_fit", "first_fits", "fit_all", "maximize"]
+__all__ = ["FLOOR", "final_fit", "first_fits", "fit_all", "maximize", "units_of"]
+
+PRIOR = 1.0
+"""Rows of prior weight of mixed columns where nothing is said."""
 
 _START = Budget(max_steps=100)
 """What a tree without parameters gets before the search."""
@@ -39,10 +45,13 @@ def first_fits(
 
     def fit(tree: Tree, states: int | None) -> Fitted:
         return fit_parameters(
-            tree, sample, n_states=states, n_starts=1, budget=_START, random_state=random_state
-        )
+            tree, sample, n_states=states, n_starts=1, budget=_START, random_state=random_state,
+            prior_weight=PRIOR if sample.family == "mixed" else 0.0,
+        )  # fmt: skip
 
     first, *others = trees
+    if sample.family == "mixed":  # the search lets them grow, each by itself
+        return [fit(tree, 2) for tree in trees]
     if sample.family != "discrete":
         return [fit(tree, None) for tree in trees]
     states, fitted = _best_states(
@@ -75,19 +84,34 @@ def _best_states(
 
 def final_fit(model: Model, sample: Sample, budget: Budget | None, prior_weight: float) -> Fitted:
     """Fit the model of a search to the end."""
+    if sample.family == "mixed":
+        prior_weight = prior_weight or PRIOR
     return fit_parameters(model.tree, sample, start=model, budget=budget, prior_weight=prior_weight)
 
 
+def prior_of(sample: Sample) -> float:
+    """Return the weight of the prior of a search, in rows.
+
+    A label that no row of a state has stays possible, and the spread of numbers above 0.
+    """
+    return PRIOR if sample.family == "mixed" else FLOOR
+
+
 def fit_all(
-    model: Model, sample: Sample, n_steps: int, goal: float = -math.inf
+    model: Model,
+    sample: Sample,
+    n_steps: int,
+    goal: float = -math.inf,
+    prior_weight: float = 0.0,
 ) -> tuple[Any, float]:
     """Run steps of accelerated EM on the rows; return model and log-likelihood."""
     problem: Any
     if isinstance(model, GaussianTreeModel):
         problem = RowProblem(model.tree, sample)
     else:
-        assert isinstance(model, DiscreteTreeModel)
-        problem = StateProblem(model.tree, model.n_states, sample)
+        assert isinstance(model, DiscreteTreeModel | MixedTreeModel)
+        kinds = kinds_of(model.tree, None, model)
+        problem = StateProblem(model.tree, model.n_states, sample, prior_weight, kinds)
     point, log_likelihood = maximize(problem, problem.point(model), n_steps, goal)
     return problem.model(point), log_likelihood
 
@@ -96,6 +120,10 @@ def maximize(
     problem: Any, point: FloatArray, n_steps: int, goal: float = -math.inf
 ) -> tuple[FloatArray, float]:
     """Run steps of accelerated EM from a point; return where it ends, and the log-likelihood."""
-    budget = Budget(max_steps=n_steps, short_steps=n_steps)
-    best = Driver(problem, budget, goal=goal).maximize([point]).best.point if n_steps else point
-    return best, problem.step(best).log_likelihood
+    if n_steps:
+        budget = Budget(max_steps=n_steps, short_steps=n_steps)
+        outcome = Driver(problem, budget, goal=goal).maximize([point])
+        if outcome.interrupted == INTERRUPTED:  # the search keeps the best model, not this one
+            raise KeyboardInterrupt
+        point = outcome.best.point
+    return point, problem.step(point).log_likelihood

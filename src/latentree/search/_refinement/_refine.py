@@ -16,10 +16,11 @@ from threadpoolctl import threadpool_limits
 from latentree._kernels.compiling import tiny
 from latentree.data import Table
 from latentree.distances import Sample, as_sample
-from latentree.em import Budget, FitReport, Fitted, matched
+from latentree.em import Budget, FitReport, Fitted, as_leaves, matched
 from latentree.errors import ModelError
-from latentree.models import Model, with_fitted_lengths
-from latentree.search._refinement._discrete_engine import DiscreteEngine
+from latentree.models import DiscreteTreeModel, MixedTreeModel, Model, with_fitted_lengths
+from latentree.search._refinement._discrete_engine import StateEngine, announced_search
+from latentree.search._refinement._draft import Draft, StateDraft
 from latentree.search._refinement._full_fit import final_fit, first_fits
 from latentree.search._refinement._gaussian_moves import GaussianEngine
 from latentree.search._refinement._options import DEFAULTS, RefineOptions
@@ -171,11 +172,13 @@ def refine(
     options = replace(options, caution=caution)
     tree = start if isinstance(start, Tree) else start.tree
     sample = matched(tree, as_sample(X, family, weights))
-    if sample.family in ("mixed", "copula"):
+    if sample.family == "copula":
         raise ModelError(
-            "refine changes trees of real or of discrete columns, not of several kinds: use "
-            "LatentTree(method='refined'), or the family gaussian or discrete"
+            "refine changes trees of real columns, or with states, not of Gaussian variables "
+            "behind columns: use LatentTree(method='refined')"
         )
+    if sample.family == "mixed" and isinstance(start, Tree):
+        start = as_leaves(start, sample.cardinalities == 0)
     rng = np.random.default_rng(random_state)
     notes: tuple[str, ...] = ()
     if criterion == "cv":
@@ -191,17 +194,73 @@ def refine(
     if isinstance(start, Tree):
         model = first_fits([start], sample, max_states, rng)[0].model
     engine = make_engine(sample, max_states, int(rng.integers(2**31)), options)
-    # Thousands of small products: waking threads for each takes longer than all of them, and the
-    # jobs of a round use the processors already.
-    way = tiny(True) if engine.is_tiny else nullcontext()
-    with threadpool_limits(1, "blas"), way:
-        search = Search(engine, options, clock + time_limit, progress)
-        found = search.run(engine.draft(model), penalty)
+    left = clock + time_limit - time.monotonic()
+    found = _searched(engine, engine.draft(model), penalty, options, left, progress)
     if found.note:
         notes += (found.note,)
     final = final_fit(engine.model(found.best.draft), sample, budget, prior_weight)
     report = _report(final, found, penalty, notes, time.monotonic() - clock)
     return Fitted(with_fitted_lengths(final.model), report)
+
+
+def grow_states(
+    model: DiscreteTreeModel | MixedTreeModel,
+    sample: Sample,
+    penalty: Penalty,
+    *,
+    max_states: int | None = None,
+    prior_weight: float = 0.0,
+    time_limit: float = math.inf,
+    random_state: Any = None,
+) -> tuple[DiscreteTreeModel | MixedTreeModel, float, str]:
+    """Let the hidden variables of a model have the numbers of states that score best.
+
+    Parameters
+    ----------
+    model : DiscreteTreeModel or MixedTreeModel
+        Its tree stays.
+    sample : Sample
+    penalty : Penalty
+    max_states : int, optional
+        Most states of a hidden variable.
+    prior_weight : float
+        Weight of the prior, in rows; 0 stands for the usual one.
+    time_limit : float
+        Seconds.
+    random_state : int or Generator, optional
+        For the halves of a state that is split.
+
+    Returns
+    -------
+    model : DiscreteTreeModel or MixedTreeModel
+        Its parameters are fitted a little.
+    score : float
+    note : str
+        Why it ended early, if it did.
+    """
+    seed = int(np.random.default_rng(random_state).integers(2**31))
+    engine = StateEngine(sample, max_states, seed, prior_weight=prior_weight)
+    engine.proposers, engine.last_proposers = (engine.states,), ()
+    found = _searched(engine, engine.draft(model), penalty, DEFAULTS, time_limit)
+    draft = found.best.draft
+    assert isinstance(draft, StateDraft)
+    return engine.model(draft), found.best.score, found.note
+
+
+def _searched(
+    engine: Engine,
+    draft: Draft,
+    penalty: Penalty,
+    options: RefineOptions,
+    time_limit: float,
+    progress: Progress | None = None,
+) -> SearchResult:
+    # Thousands of small products: waking threads for each takes longer than all of them, and the
+    # jobs of a round use the processors already.
+    way = tiny(True) if engine.is_tiny else nullcontext()
+    with threadpool_limits(1, "blas"), announced_search(engine.sample), way:
+        search = Search(engine, options, time.monotonic() + time_limit, progress)
+        return search.run(draft, penalty)
 
 
 def _cross_validated(
@@ -246,7 +305,7 @@ def make_engine(
         )
     if max_states is not None and max_states < 2:
         raise ModelError(f"max_states is {max_states}, but a variable has at least two states")
-    return DiscreteEngine(sample, max_states, seed, options)
+    return StateEngine(sample, max_states, seed, options)
 
 
 def penalty_of(criterion: Criterion, sample: Sample, n_hidden: int | None = None) -> Penalty:

@@ -15,6 +15,8 @@ from typing import Any, NamedTuple, Protocol
 
 from scipy.special import gammainccinv
 
+from latentree.distances import Sample
+from latentree.em import INTERRUPTED
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
 
@@ -28,8 +30,8 @@ Watch = Callable[[int, float], None]
 """Called with the number of changes accepted so far and the score, −∞ until the number of hidden
 nodes is the one that was asked for."""
 
-INTERRUPTED = "interrupted"
-"""The note of a search that Ctrl-C ended."""
+OUT_OF_TIME = "the time limit came before all changes were tried"
+"""The note of a search that it ended."""
 
 FORBIDDEN = 1e9
 """What a hidden node too many or too few costs where their number is given."""
@@ -160,6 +162,7 @@ Proposer = Callable[[Request], Iterable[Proposal]]
 class Engine(Protocol):
     """What the search needs from a family of models, on given data."""
 
+    sample: Sample
     n_samples: float
     shares: tuple[float, ...]
     """Shares of the penalty, one stage after the other."""
@@ -260,7 +263,7 @@ class Search:
             if self.last is not None:
                 found = self._higher(found, self.last, penalty)
             return found._replace(note=INTERRUPTED)
-        return found._replace(note="time limit reached" if self.out_of_time else "")
+        return found._replace(note=OUT_OF_TIME if self.out_of_time else "")
 
     def _higher(self, found: SearchResult, here: Scored, penalty: Penalty) -> SearchResult:
         here = here.under(penalty)
