@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import numpy as np
 import pytest
 from tests.explorer.firefox import Firefox, missing
-from tests.explorer.pages import discrete, gaussian, mixed
+from tests.explorer.pages import discrete, gaussian, mixed, zero_inflated
 
 from latentree.explorer import write_explorer
 
@@ -27,11 +28,12 @@ def firefox(tmp_path_factory):
 
 
 def test_pages_answer_as_python_does(firefox, tmp_path):
-    for model, value in ((gaussian(70), 1.5), (discrete(70), 1), (mixed(), 52)):
-        path = tmp_path / f"{model.schema.family}.html"
+    counts = zero_inflated(np.random.default_rng(70))
+    for model, value in ((gaussian(70), 1.5), (discrete(70), 1), (mixed(), 52), (counts, 3)):
+        path = tmp_path / f"{model.schema.family}-{value}.html"
         write_explorer(model, path, data=model.sample(50, 0), rows=True)
-        names, is_real = model.tree.names, model.schema.kinds[0] == "real"
-        label = value if is_real else model.schema.labels[0][value]
+        names, labels = model.tree.names, model.schema.labels[0]
+        label = labels[value] if labels else value
         evidence = {0: label}
         firefox.open(path, f"e={names[0]}:{label}&s=n{names[1]}")
         found = firefox.run(
