@@ -131,7 +131,7 @@ def test_the_code_type_grows_with_the_number_of_states() -> None:
 
 
 def test_missing_cells_of_every_kind_are_known() -> None:
-    na = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT")]
+    na = [None, float("nan"), np.float32("nan"), pd.NA, pd.NaT, np.datetime64("NaT", "D")]
     x = np.array([["a", "b"], ["c", "d"], *([gone, "b"] for gone in na)], dtype=object)
     table = as_table(x)
     assert table.missing_counts.tolist() == [len(na), 0]

@@ -127,7 +127,7 @@ def read_postings(path: Path, checksum: str = SHA256) -> Postings:
     from scipy.io import loadmat
 
     try:
-        content = loadmat(path, simplify_cells=True)
+        content = loadmat(path, simplify_cells=True, spmatrix=False)
         words = tuple(str(word) for word in content["wordlist"])
         names = np.array([str(name) for name in content["groupnames"]], np.str_)
         documents = content["documents"]

@@ -109,12 +109,6 @@ class Patterns:
         """Numbers that one pass keeps: states × patterns over all slots."""
         return int((self.slots["n_states"] * self.slots["n_patterns"]).sum())
 
-    @property
-    def n_posteriors(self) -> int:
-        """Numbers in the posteriors of the components' roots."""
-        roots = self.slots[self.components["root"]]
-        return int((roots["n_states"] * roots["n_patterns"]).sum())
-
 
 @dataclass(frozen=True, eq=False)
 class Skeleton:
