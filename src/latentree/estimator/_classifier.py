@@ -164,7 +164,9 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
         known = np.flatnonzero(weights > 0)
         table = as_table(X, kinds=self.kinds).take(known)
         if known.size < weights.size and not isinstance(X, dict):
-            X = _safe_indexing(X, known)  # a column may vary in the other rows only
+            rows = X.tocsr() if hasattr(X, "tocsr") else X
+            rows = rows if hasattr(rows, "__getitem__") else np.asarray(rows)
+            X = _safe_indexing(rows, known)  # a column may vary in the other rows only
             numbers, weights = numbers[known], weights[known]
         totals = np.bincount(numbers[weights > 0], weights[weights > 0], self.classes_.size)
         learned = []
