@@ -73,7 +73,11 @@ def show(header: list[str], lines: list[list[str]], keep: str = "") -> None:
 def best_bold(cells: list[str], best=max) -> list[str]:
     """Write the best of some numbers in bold, and all that look the same."""
     top = best(float(cell) for cell in cells)
-    return [f"**{cell}**" if float(cell) == top else cell.replace("-", "−") for cell in cells]
+    shown = [cell.replace("-", "−") for cell in cells]
+    return [
+        f"**{text}**" if float(cell) == top else text
+        for cell, text in zip(cells, shown, strict=True)
+    ]
 
 
 def stocks(standardized: bool = False) -> np.ndarray | None:

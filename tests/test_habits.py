@@ -145,6 +145,8 @@ def test_words_gaps_and_rare_classes(mixed):
     # The hidden group itself agrees with 79 % of the words, the most frequent word with 61 %.
     assert learned.score(X, y) > 0.72
     assert learned.score(X.assign(a=np.nan), y) > 0.7
+    X["mark"] = (np.arange(150) == 3) * 1.0  # constant where its row is held out
+    assert lt.LatentTreeClassifier(cv=2, random_state=0).fit(X, y > "0").score(X, y > "0") > 0.7
 
 
 def test_classifier_in_a_pipeline_a_search_and_with_weights():

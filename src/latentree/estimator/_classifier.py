@@ -12,7 +12,7 @@ from scipy.special import log_softmax
 from sklearn.base import BaseEstimator, ClassifierMixin
 from sklearn.linear_model import LogisticRegression
 from sklearn.model_selection import check_cv
-from sklearn.utils import column_or_1d
+from sklearn.utils import _safe_indexing, column_or_1d
 from sklearn.utils.multiclass import check_classification_targets
 from sklearn.utils.validation import (
     _check_sample_weight,
@@ -161,6 +161,13 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
     ) -> _ClassTrees:
         """Learn a tree for every class, in which other rows count a little, and the joint tree."""
         kinds = as_real_numbers(X) if self.kinds is None else self.kinds
+        known = np.flatnonzero(weights > 0)
+        table = as_table(X, kinds=self.kinds).take(known)
+        if known.size < weights.size and not isinstance(X, dict):
+            rows = X.tocsr() if hasattr(X, "tocsr") else X
+            rows = rows if hasattr(rows, "__getitem__") else np.asarray(rows)
+            X = _safe_indexing(rows, known)  # a column may vary in the other rows only
+            numbers, weights = numbers[known], weights[known]
         totals = np.bincount(numbers[weights > 0], weights[weights > 0], self.classes_.size)
         learned = []
         for number, total in enumerate(totals):
@@ -177,9 +184,11 @@ class LatentTreeClassifier(ChecksTables, ClassifierMixin, BaseEstimator):  # typ
         joint = LatentTree(
             self.method, "gaussian", max_steps=self.max_steps, random_state=self.random_state
         )
-        is_class = (numbers[:, None] == np.arange(1, self.classes_.size)).astype(np.float64)
-        table = as_table(X, kinds=self.kinds)
-        found = TargetTree.learn(joint, table, is_class, weights, 5, shares)
+        counts = weights > 0  # all but those of a dict
+        is_class = numbers[counts, None] == np.arange(1, self.classes_.size)
+        found = TargetTree.learn(
+            joint, table, is_class.astype(np.float64), weights[counts], 5, shares
+        )
         return _ClassTrees(learned, totals / totals.sum(), found)
 
     def predict_proba(self, X: TableLike) -> FloatArray:
