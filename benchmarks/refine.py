@@ -194,10 +194,8 @@ SEARCH = {
     "caution 2": {"caution": 2.0},
     "least_gain 0.1": {"least_gain": 0.1},
     "shares 1: one stage": {"gaussian_shares": (1.0,), "discrete_shares": (1.0,)},
-    "start_effort 1": {"start_effort": 1},
-    "patience 0: none": {"patience": 0},
+    "effort 2": {"effort": 2},
     "slack 2": {"slack": 2.0},
-    "places 1": {"places": 1},
     "softness 0.3": {"softness": 0.3},
 }
 GAUSSIAN = SEARCH | {
@@ -207,18 +205,8 @@ GAUSSIAN = SEARCH | {
     "independent ∞: any edge": {"independent": np.inf},
 }
 DISCRETE = SEARCH | {
-    "last_effort 0: no last look": {"last_effort": 0},
-    "last_effort 1": {"last_effort": 1},
-    "settle_steps 6": {"settle_steps": 6},
-    "discrete_steps 8": {"discrete_steps": 8},
-    "trial_steps 1": {"trial_steps": 1},
-    "state_steps 3": {"state_steps": 3},
-    "hope ∞: no early end": {"hope": np.inf},
-    "far_places 2": {"far_places": 2},
-    "edges 1": {"edges": 1},
-    "trial_loss 15": {"trial_loss": 15.0},
-    "splits 1": {"splits": 1},
-    "joins 1": {"joins": 1},
+    "steps 6": {"steps": 6},
+    "effort 8": {"effort": 8},
     "spread 0.2": {"spread": 0.2},
 }
 

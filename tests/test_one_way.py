@@ -81,6 +81,36 @@ def test_every_step_is_taken_at_most_once_in_a_fit(X, method, calls):
     assert calls["sums become dependence"] <= 1, calls
 
 
+@pytest.fixture(scope="module")
+def mixed() -> pd.DataFrame:
+    rng = np.random.default_rng(0)
+    z = rng.integers(0, 2, 160)
+    label = [pd.Categorical(np.where(rng.random(160) < 0.2, 1 - z, z)) for _ in range(2)]
+    real = [(2 * z + rng.normal(size=160)).round(1) for _ in range(2)]
+    return pd.DataFrame(
+        {"a": real[0], "b": rng.poisson(1 + 4 * z), "c": label[0], "d": label[1], "e": real[1]}
+    )
+
+
+@pytest.mark.parametrize(
+    ("options", "n_sums"),
+    [
+        ({}, 5),
+        ({"method": "clnj"}, 3),
+        ({"method": "clnj", "n_states": "auto"}, 11),
+        ({"method": "hclt", "n_trees": 1}, 10),
+    ],
+    ids=["auto", "clnj", "held out", "hclt"],
+)
+def test_mixed_rows_come_in_once_held_out_or_not(mixed, options, n_sums, calls):
+    """Summed again are rows in bins, where each fit starts, and those that are not held out."""
+    lt.LatentTree(random_state=0, **options).fit(mixed)
+    assert calls["the table is made"] == 1
+    assert calls["columns are checked"] == 1
+    assert calls["sums become distances"] == 1
+    assert calls["rows are summed"] == n_sums
+
+
 def sources(X: np.ndarray, tmp_path) -> dict[str, object]:
     """The same rows as array, frame, file of each kind, and in parts."""
     frame = pd.DataFrame(X, columns=[f"x{j}" for j in range(X.shape[1])])

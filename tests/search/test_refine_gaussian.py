@@ -48,7 +48,7 @@ def random_table(model, seed, n=60, missing=0.0, weighted=False):
     return as_table(X, weights=rng.uniform(0.2, 3.0, n) if weighted else None)
 
 
-EVERYTHING = RefineOptions(caution=0.0, slack=math.inf, independent=math.inf, places=50)
+EVERYTHING = RefineOptions(caution=0.0, slack=math.inf, independent=math.inf, effort=100)
 """With these every change is proposed, however much it loses."""
 
 

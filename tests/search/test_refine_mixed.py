@@ -12,9 +12,10 @@ from latentree.data import Table
 from latentree.distances import as_sample
 from latentree.inference import CountEmission, GaussianEmission
 from latentree.models import MixedTreeModel
-from latentree.search._refinement import RefineOptions, grow_states, penalty_of
+from latentree.search._refinement import RefineOptions, penalty_of
 from latentree.search._refinement._discrete_engine import StateEngine
 from latentree.search._refinement._discrete_fit import Numbers, RowMessages
+from latentree.search._refinement._refine import grow_states
 from latentree.search._refinement._search import Penalty, Request
 
 NAMES = ("a", "b", "c", "x", "y", "z")

@@ -16,7 +16,6 @@ from latentree.em._driver import (
 from latentree.em._fit import (
     fit_parameters,
     held_out_fits,
-    kinds_of,
     make_problem,
     matched,
     start_points,
@@ -51,7 +50,6 @@ __all__ = [
     "fit_parameters",
     "held_out_fits",
     "held_out_split",
-    "kinds_of",
     "make_problem",
     "matched",
     "maximize",

@@ -24,7 +24,9 @@ from latentree.em import (
 )
 from latentree.errors import ModelError
 from latentree.models import MixedTreeModel
-from latentree.search._refinement import PRIOR, announced_search, grow_states, penalty_of
+from latentree.search._refinement._discrete_engine import announced_search
+from latentree.search._refinement._full_fit import PRIOR
+from latentree.search._refinement._refine import grow_states, penalty_of
 from latentree.tree import Tree, hung_as_leaves
 from latentree.typing import IntArray, Progress
 
@@ -101,7 +103,7 @@ def fit_mixed(
         final = run_rivals(fits)
     elif n_states is None:
         options["random_state"] = random_state
-        with announced_search(sample):
+        with announced_search(sample, of_tree=False):
             final = _by_penalty(tree, sample, criterion, max_states, budget, options, progress)
     else:
         final = fit_parameters(

@@ -15,7 +15,8 @@ from latentree.distances import Sample, as_sample
 from latentree.em import INTERRUPTED, Budget, Fitted, held_out_fits, run_rivals
 from latentree.errors import ModelError
 from latentree.models import Model, with_fitted_lengths
-from latentree.search._refinement import RefineReport, announced_search, first_fits, refine
+from latentree.search._refinement import RefineReport, first_fits, refine
+from latentree.search._refinement._discrete_engine import announced_search
 from latentree.structure import METHODS as BY_DISTANCES
 from latentree.structure import learn_structure, learn_tree
 from latentree.tree import Tree

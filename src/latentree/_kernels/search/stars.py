@@ -21,13 +21,10 @@ from itertools import pairwise
 import numpy as np
 
 from latentree._kernels.compiling import kernel
-from latentree._kernels.inference.exponential import exp
+from latentree._kernels.inference.exponential import LOWEST, exp
 
 BLOCK = 64
 """Rows of a block: the A_k of a dozen arms with a few states stay in a cache of 32 kB."""
-
-_LOWEST = -400.0
-"""Least logarithm of a likelihood relative to that of the best state."""
 
 _RESCALE = 8
 """Arms between two rescalings. Messages are scaled to a largest value of 1: a product of eight is
@@ -116,7 +113,7 @@ def _plain_add_logs(logs, index, out):
 def _plain_likelihoods(logs, evidence, out, shift):
     allowed = np.where(evidence > 0.0, logs, -np.inf)
     best = allowed.max(axis=0)
-    out[:] = np.exp(np.maximum(allowed - best, _LOWEST)) * evidence
+    out[:] = np.exp(np.maximum(allowed - best, LOWEST)) * evidence
     shift += best
 
 
@@ -148,7 +145,7 @@ def likelihoods(logs, evidence, out, shift):
                 best = logs[s, r]
         shift[r] += best
         for s in range(n_states):
-            out[s, r] = max(logs[s, r] - best, _LOWEST)
+            out[s, r] = min(logs[s, r] - best, 0.0)  # above it is impossible
     for s in range(n_states):
         for r in range(n):
             out[s, r] = exp(out[s, r]) * evidence[s, r]
@@ -373,12 +370,12 @@ def maximize(starts, prior, tables, floor, prior_counts, counts):
 
 
 @kernel()
-def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least, hope):
+def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, least):
     """Run steps of EM on ``prior`` and ``tables`` in place.
 
     ``floor`` is the weight that every node and pair of neighbors counts for in addition, all
     states alike. Steps gain less and less: when those that are left would not reach the
-    log-likelihood ``least`` even if each gained ``hope`` times as much as the last, EM ends.
+    log-likelihood ``least`` even if each gained as much as the last, EM ends.
     """
     n_states = evidence.shape[0]
     prior_counts = np.empty(n_states)
@@ -390,6 +387,6 @@ def fit_star(arms, starts, evidence, weights, prior, tables, floor, n_steps, lea
         counts[:] = 0.0
         last = value
         value = expect(arms, starts, evidence, weights, prior, tables, prior_counts, counts, given)
-        if step > 0 and value + hope * (n_steps - step) * (value - last) < least:
+        if step > 0 and value + (n_steps - step) * (value - last) < least:
             return
         maximize(starts, prior, tables, floor, prior_counts, counts)

@@ -5,7 +5,8 @@
 ``_options``          every number that steers it
 ``_search``           propose, accept what raises the score, fit all parameters, and again
 ``_draft``            a tree while it is being changed, and the edits that change it
-``_discrete_engine``  discrete trees in a search: drafts, and who proposes changes
+``_tables``           a table or the emission of a column of numbers: what stands at an edge
+``_discrete_engine``  trees with states in a search: drafts, and who proposes changes
 ``_discrete_moves``   what these changes have in common
 ``_discrete_edges``   changes of edges
 ``_discrete_last``    changes of edges for where nothing else gains
@@ -17,18 +18,14 @@
 ====================  ============================================================================
 """
 
-from latentree.search._refinement._discrete_engine import announced_search
-from latentree.search._refinement._full_fit import PRIOR, first_fits
+from latentree.search._refinement._full_fit import first_fits
 from latentree.search._refinement._options import RefineOptions
-from latentree.search._refinement._refine import RefineReport, grow_states, penalty_of, refine
+from latentree.search._refinement._refine import RefineReport, penalty_of, refine
 
 __all__ = [
-    "PRIOR",
     "RefineOptions",
     "RefineReport",
-    "announced_search",
     "first_fits",
-    "grow_states",
     "penalty_of",
     "refine",
 ]

@@ -1,4 +1,4 @@
-"""Changes of the edges of a discrete draft."""
+"""Changes of the edges of a draft with states."""
 
 from __future__ import annotations
 
@@ -138,7 +138,7 @@ class EdgeMoves(DiscreteMoves):
 
     def _best(self, trials: list[_Trial]) -> list[_Trial]:
         """Return the few places to be fitted."""
-        best = sorted(trials, key=lambda trial: -trial.gain)[: self.options.places]
+        best = sorted(trials, key=lambda trial: -trial.gain)[: self.options.few]
         return [trial for trial in best if trial.gain > -self.options.trial_loss]
 
     def _pruned(self, x: int, p: int, estimate: FloatArray) -> _Pruned:
@@ -222,7 +222,7 @@ class EdgeMoves(DiscreteMoves):
         """
         p, estimate, options = pruned.p, pruned.estimate, self.options
         left = self._left(pruned.x, p)
-        ranked = _smallest(-estimate[left], self._numbers[left], options.far_places)
+        ranked = _smallest(-estimate[left], self._numbers[left], options.effort)
         return [
             y
             for y in self._numbers[left[ranked]].tolist()
@@ -267,7 +267,7 @@ class EdgeMoves(DiscreteMoves):
         if self.draft.is_hidden(y) and len(around) < 3:  # it ties two numbers, and has room
             return []
         found = []
-        for z in around[: self.options.edges]:
+        for z in around[: self.options.few]:
             arms = {y: rest.get(y, z), z: rest.arm(z, y), x: pruned.arm}
             edit = partial(
                 edits.insert, x=x, p=p, edge=(y, z), table=trial.table,

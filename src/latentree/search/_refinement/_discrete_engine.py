@@ -25,7 +25,6 @@ MOST_CELLS = 1_000_000
 """Cells that local fits look at: they hold some numbers per cell in memory."""
 
 _LEAST = 1e-9  # no probability of a draft is smaller, so that messages are positive
-_AS_LONG = 2  # in columns of labels: what a column of numbers takes in addition
 _TINY = 5_000  # cells of distinct rows: a search takes a second uncompiled
 
 
@@ -46,11 +45,16 @@ class StateEngine:
         self.max_states = max_states
         self.seed = seed
         self.shares = options.discrete_shares
-        self.settle_steps = options.settle_steps
+        self.settle_steps = options.steps
         self.rows = self._evidence()
         self.is_tiny = _is_tiny(self.rows.weights.size, sample)
         self.proposers: Sequence[Proposer] = (self.states, self.structures)
         self.last_proposers: Sequence[Proposer] = (self.last_structures,)
+
+    def for_states_alone(self) -> None:
+        """Propose no changes of edges: a search that takes a small part of the time."""
+        self.proposers, self.last_proposers = (self.states,), ()
+        self.is_tiny = _is_tiny(self.rows.weights.size, self.sample, 8 * _TINY)
 
     def _evidence(self) -> RowEvidence:
         """Return what the rows show; of many mixed ones some at equal distances, that count more.
@@ -114,17 +118,24 @@ class StateEngine:
         return StateMoves(self.rows, request, self.max_states, self.seed).proposals()
 
 
-def _is_tiny(n_rows: int, sample: Sample) -> bool:
-    """Whether a search is done uncompiled before its kernels would be loaded."""
+def _is_tiny(n_rows: int, sample: Sample, cells: int = _TINY) -> bool:
+    """Whether a search is done uncompiled before its kernels would be loaded.
+
+    A column of numbers takes as long as three columns of labels.
+    """
     n_numbers = np.count_nonzero(sample.cardinalities == 0)
-    return bool(n_rows * (sample.n_columns + _AS_LONG * n_numbers) <= _TINY)
+    return bool(n_rows * (sample.n_columns + 2 * n_numbers) <= cells)
 
 
-def announced_search(sample: Sample) -> AbstractContextManager[None]:
-    """Run the passes of EM before, in and after a search of mixed columns as the search itself."""
-    if sample.family != "mixed":
+def announced_search(sample: Sample, of_tree: bool = True) -> AbstractContextManager[None]:
+    """Run the passes of EM before, in and after a search of mixed columns as the search itself.
+
+    Where states alone are searched, a larger table leaves that to each of its parts.
+    """
+    is_tiny = sample.family == "mixed" and _is_tiny(sample.statistics.n_rows, sample)
+    if sample.family != "mixed" or not (is_tiny or of_tree):
         return nullcontext()
-    return announced(_is_tiny(sample.statistics.n_rows, sample))
+    return announced(is_tiny)
 
 
 def every_row(table: Table, step: int) -> Table:

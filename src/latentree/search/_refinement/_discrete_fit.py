@@ -338,12 +338,11 @@ def fit_star(
     start: Star,
     n_steps: int,
     least: float = -math.inf,
-    hope: float = math.inf,
 ) -> StarFit:
     """Run EM on the tables around a node at which ``seen`` is the evidence.
 
     It ends early where the steps left would not reach the log-likelihood ``least`` even if each
-    gained ``hope`` times as much as the last.
+    gained as much as the last.
     """
     messages = {node: arm for node, arm in arms.items() if isinstance(arm, Message)}
     values, starts, shift = _end_to_end(messages, rows)
@@ -354,12 +353,12 @@ def fit_star(
     found: dict[int, Any] = {}
     if len(messages) == len(arms):
         star = values, starts, seen, rows.weights, top, tables
-        stars.fit_star(*star, rows.prior, n_steps, least - offset, hope)
+        stars.fit_star(*star, rows.prior, n_steps, least - offset)
         value = stars.log_likelihood(*star)
     else:
         found = {node: start.tables[node] for node in arms if node not in messages}
         given = values, starts, rows.weights, top, tables
-        value = _fit_emissions(rows, seen, found, given, n_steps, least - offset, hope)
+        value = _fit_emissions(rows, seen, found, given, n_steps, least - offset)
     parts = np.split(tables, top.size * starts[1:-1]) if messages else []
     found |= {n: part.reshape(top.size, -1).copy() for n, part in zip(messages, parts, strict=True)}
     return StarFit(Star(top, {node: found[node] for node in arms}), value + offset)
@@ -372,7 +371,6 @@ def _fit_emissions(
     given: tuple[FloatArray, NDArray[np.int64], FloatArray, FloatArray, FloatArray],
     n_steps: int,
     least: float,
-    hope: float,
 ) -> float:
     """Run EM where neighbors are columns of numbers; all parameters are changed in place."""
     values, starts, weights, top, tables = given
@@ -385,7 +383,7 @@ def _fit_emissions(
         counts, of_top, last = np.zeros(tables.size), np.zeros(top.size), value
         wanted = posterior if n_left else nothing
         value = stars.expect(*star, of_top, counts, wanted) + float(weights @ shift)
-        if not n_left or (n_left < n_steps and value + hope * n_left * (value - last) < least):
+        if not n_left or (n_left < n_steps and value + n_left * (value - last) < least):
             break
         stars.maximize(starts, top, tables, rows.prior, of_top, counts)
         for node, emission in emissions.items():

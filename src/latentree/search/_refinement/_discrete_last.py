@@ -1,4 +1,4 @@
-"""Changes of the edges of a discrete draft for where nothing else gains."""
+"""Changes of the edges of a draft with states for where nothing else gains."""
 
 from __future__ import annotations
 

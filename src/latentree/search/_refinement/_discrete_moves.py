@@ -1,4 +1,4 @@
-"""What all changes of a discrete draft have in common: messages, and a local fit.
+"""What all changes of a draft with states have in common: messages, and a local fit.
 
 Every change ends in the same fit: EM on the star in its middle, with the messages that arrive there
 held fixed.
@@ -120,8 +120,7 @@ class DiscreteMoves:
         needed, options = self.needed(change, draft, cost), self.options
         surplus = -self.slack(change, cost, needed) if least is None else least
         goal, seen = change.before + needed + surplus, self.rows.seen(center, len(star.top))
-        arms, steps = change.arms, options.discrete_steps
-        fit = fit_star(self.rows, seen, arms, star, steps, goal, options.hope)
+        fit = fit_star(self.rows, seen, change.arms, star, options.steps, goal)
         rise = fit.log_likelihood - change.before
         return FittedStar(fit.star, rise, cost, needed)
 

@@ -40,7 +40,7 @@ class StateMoves(DiscreteMoves):
         rng = np.random.default_rng([self.seed, node, star.top.size])
         found = list[Proposal]()
         while len(star.top) < self.max_states:
-            likeliest = np.argsort(-star.top, kind="stable")[: options.splits]
+            likeliest = np.argsort(-star.top, kind="stable")[: options.effort]
             split = [_split(star, int(s), options.spread, rng) for s in likeliest]
             more = self._best(("more", node), node, split)
             if not more or (found and more[0].gain < found[0].gain + options.least_gain):
@@ -55,7 +55,7 @@ class StateMoves(DiscreteMoves):
     def _fewer(self, node: int) -> list[Proposal]:
         """Join two states that are alike."""
         star = self.messages.star(node)
-        joined = [joined_star(star, *pair) for pair in most_alike(star, self.options.joins)]
+        joined = [joined_star(star, *pair) for pair in most_alike(star, self.options.few)]
         return self._best(("fewer", node), node, joined)
 
     def _best(self, key: tuple[str, int], node: int, stars: list[Star]) -> list[Proposal]:
@@ -63,7 +63,7 @@ class StateMoves(DiscreteMoves):
             return []
         arms = self.arms(node)
         seen = self.rows.seen(node, stars[0].top.size)
-        steps = self.options.state_steps
+        steps = self.options.steps
         fits = [fit_star(self.rows, seen, arms, star, steps) for star in stars]
         best = max(fits, key=lambda fit: fit.log_likelihood).star
 

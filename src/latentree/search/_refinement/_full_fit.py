@@ -17,7 +17,6 @@ from latentree.em import (
     RowProblem,
     StateProblem,
     fit_parameters,
-    kinds_of,
     units_of,
     usual_states,
 )
@@ -110,7 +109,7 @@ def fit_all(
         problem = RowProblem(model.tree, sample)
     else:
         assert isinstance(model, DiscreteTreeModel | MixedTreeModel)
-        kinds = kinds_of(model.tree, None, model)
+        kinds = {column: type(own) for column, own in enumerate(model.emissions) if own}
         problem = StateProblem(model.tree, model.n_states, sample, prior_weight, kinds)
     point, log_likelihood = maximize(problem, problem.point(model), n_steps, goal)
     return problem.model(point), log_likelihood

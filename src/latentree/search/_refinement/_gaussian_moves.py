@@ -379,7 +379,7 @@ class GaussianMoves:
         that the model says; those inside an edge are bounds then (see :func:`regraft_gains`).
         """
         found: dict[int, list[Target]] = {}
-        count = self.options.places
+        count = self.options.few
         for inside, gains in enumerate(self.predicted()):
             best = np.argpartition(-gains, min(count, gains.shape[1] - 1), axis=1)[:, :count]
             for s, w in zip(*np.nonzero(gains > -self.options.slack), strict=True):

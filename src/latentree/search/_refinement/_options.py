@@ -15,20 +15,18 @@ class RefineOptions:
     Lengths of lists and numbers of steps trade time for thoroughness. Gains and losses are in
     nats: they do not depend on the size of the table.
 
+    A search of trees with states is steered by ``caution``, ``discrete_shares``, ``least_gain``,
+    ``slack``, ``steps``, ``effort``, ``softness`` and ``spread``; the other numbers are of Gaussian
+    trees alone.
+
     Parameters
     ----------
-    caution, gaussian_shares, discrete_shares, least_gain
+    caution, gaussian_shares, discrete_shares, least_gain, slack
         How the search goes on, and what it accepts.
-    settle_steps, gaussian_settle_steps, start_effort
-        How all parameters are fitted between changes.
-    slack, patience, last_effort, time_share
-        What it tries although it may fail, and for how long.
-    softness, gaussian_steps, discrete_steps, trial_steps, state_steps, hope, tolerance
-        How the parameters around a change are fitted.
-    places, far_places, edges, trial_loss
-        Which places for a subtree are compared.
-    splits, joins, spread, independent
-        Which changes of states and which cuts are tried.
+    steps, effort, gaussian_settle_steps, gaussian_steps, tolerance
+        How parameters are fitted, and how much is tried.
+    softness, spread, independent
+        What changes begin with, and which cuts are tried.
 
     Examples
     --------
@@ -46,56 +44,51 @@ class RefineOptions:
     """Shares of the penalty, one stage after the other: two changes may pay where one does not."""
     discrete_shares: tuple[float, ...] = (0.5, 1.0)
     """The same for discrete tables, where a hidden variable has several parameters an edge."""
-    settle_steps: int = 12
-    """EM steps on all tables after changes, before they are accepted."""
-    gaussian_settle_steps: int = 36
-    """The same for Gaussian tables, where a step takes little time."""
-    start_effort: int = 4
-    """Multiple of these steps at the start of a stage."""
     least_gain: float = 2.0
     """A change that raises the score by less is not accepted, nor a round of changes repeated."""
     slack: float = 8.0
     """What a change may lose with all other parameters fixed, and still be tried."""
-    patience: int = 6
-    """Such changes that are tried in vain before the round ends."""
-    last_effort: int = 4
-    """Multiple of steps on all tables and of patience where nothing else gains; 0: no such look."""
-    time_share: float = 0.6
-    """Share of the time left that a stage may take while another follows."""
 
-    # Fits around a change
+    # How much is done
+    steps: int = 12
+    """EM steps on all tables after changes, and on those around a change before it is proposed."""
+    gaussian_settle_steps: int = 36
+    """The former of Gaussian tables, where a step takes little time."""
+    gaussian_steps: int = 64
+    """The latter of Gaussian tables."""
+    tolerance: float = 1e-3
+    """Rise of the log-likelihood below which EM around a Gaussian node ends."""
+    effort: int = 4
+    """Places compared, by a share 1/effort of the steps, and states that are split. So many times
+    the steps are taken at the start of a stage, and where nothing else gains."""
+
+    # What changes begin with
     softness: float = 0.1
     """How much a new hidden node differs at first from the node that it copies."""
-    gaussian_steps: int = 64
-    """EM steps on the edges around a Gaussian node."""
-    discrete_steps: int = 20
-    """EM steps on the tables around a discrete node."""
-    trial_steps: int = 3
-    """EM steps on one table, while places are compared."""
-    state_steps: int = 8
-    """EM steps on the tables around a node, while ways to split or join states are compared."""
-    hope: float = 2.0
-    """A fit ends that must gain more than this many times its last step to be of use."""
-    tolerance: float = 1e-3
-    """Rise of the log-likelihood below which EM around a node ends."""
-
-    # What is tried
-    places: int = 2
-    """Places at which a subtree is fitted, the best of those compared."""
-    far_places: int = 4
-    """Places compared, those most associated with the subtree."""
-    edges: int = 2
-    """Edges around a good place into which the subtree is inserted."""
-    trial_loss: float = 40.0
-    """Places that lose more when one table is fitted are given up."""
-    splits: int = 4
-    """States of a node that are split, those of highest probability."""
-    joins: int = 2
-    """Pairs of states of a node that are joined, the most alike."""
     spread: float = 0.5
     """Standard deviation of the logarithms in which the halves of a state differ at first."""
     independent: float = 0.01
     """Only an edge that adds less to the log-likelihood of a Gaussian table may be cut."""
+
+    @property
+    def few(self) -> int:
+        """Of places, edges around them, and pairs of states: how many are fitted."""
+        return max(self.effort // 2, 1)
+
+    @property
+    def patience(self) -> int:
+        """Doubtful changes that are tried in vain before a round ends."""
+        return self.effort + self.effort // 2
+
+    @property
+    def trial_steps(self) -> int:
+        """EM steps on one table, while places are compared."""
+        return max(self.steps // self.effort, 1)
+
+    @property
+    def trial_loss(self) -> float:
+        """Places that lose more when one table is fitted are given up."""
+        return self.effort * self.slack
 
 
 DEFAULTS = RefineOptions()

@@ -14,7 +14,7 @@ from numpy.typing import ArrayLike
 from threadpoolctl import threadpool_limits
 
 from latentree._kernels.compiling import tiny
-from latentree.data import Table
+from latentree.data import Table, cut_table
 from latentree.distances import Sample, as_sample
 from latentree.em import Budget, FitReport, Fitted, as_leaves, matched
 from latentree.errors import ModelError
@@ -195,7 +195,8 @@ def refine(
         model = first_fits([start], sample, max_states, rng)[0].model
     engine = make_engine(sample, max_states, int(rng.integers(2**31)), options)
     left = clock + time_limit - time.monotonic()
-    found = _searched(engine, engine.draft(model), penalty, options, left, progress)
+    with announced_search(sample):
+        found = _searched(engine, engine.draft(model), penalty, options, left, progress)
     if found.note:
         notes += (found.note,)
     final = final_fit(engine.model(found.best.draft), sample, budget, prior_weight)
@@ -240,7 +241,7 @@ def grow_states(
     """
     seed = int(np.random.default_rng(random_state).integers(2**31))
     engine = StateEngine(sample, max_states, seed, prior_weight=prior_weight)
-    engine.proposers, engine.last_proposers = (engine.states,), ()
+    engine.for_states_alone()
     found = _searched(engine, engine.draft(model), penalty, DEFAULTS, time_limit)
     draft = found.best.draft
     assert isinstance(draft, StateDraft)
@@ -258,7 +259,7 @@ def _searched(
     # Thousands of small products: waking threads for each takes longer than all of them, and the
     # jobs of a round use the processors already.
     way = tiny(True) if engine.is_tiny else nullcontext()
-    with threadpool_limits(1, "blas"), announced_search(engine.sample), way:
+    with threadpool_limits(1, "blas"), way:
         search = Search(engine, options, time.monotonic() + time_limit, progress)
         return search.run(draft, penalty)
 
@@ -276,11 +277,12 @@ def _cross_validated(
     order = rng.permutation(table.n_rows)
     cut = table.n_rows // FOLD
     held_out, kept = (table.take(np.sort(part)) for part in (order[:cut], order[cut:]))
+    sample = Sample(cut_table(kept))
     seed = int(rng.integers(2**31))
     scores = []
     for multiple in MULTIPLES:
         model, _ = refine(
-            start, kept, table.family, criterion=multiple, random_state=seed,
+            start, sample, criterion=multiple, random_state=seed,
             time_limit=time_limit / len(MULTIPLES), **settings,
         )  # fmt: skip
         scores.append(model.total_log_likelihood(held_out) / held_out.total_weight)

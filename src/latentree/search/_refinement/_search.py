@@ -15,7 +15,6 @@ from typing import Any, NamedTuple, Protocol
 
 from scipy.special import gammainccinv
 
-from latentree.distances import Sample
 from latentree.em import INTERRUPTED
 from latentree.search._refinement._draft import Conflict, Draft
 from latentree.search._refinement._options import RefineOptions
@@ -162,7 +161,6 @@ Proposer = Callable[[Request], Iterable[Proposal]]
 class Engine(Protocol):
     """What the search needs from a family of models, on given data."""
 
-    sample: Sample
     n_samples: float
     shares: tuple[float, ...]
     """Shares of the penalty, one stage after the other."""
@@ -255,7 +253,7 @@ class Search:
             for share in self.engine.shares:
                 if share < 1.0:  # leave time for the whole penalty
                     now = time.monotonic()
-                    self.deadline = now + self.options.time_share * (end - now)
+                    self.deadline = now + 0.5 * (end - now)
                 here = self.climb(here.draft, penalty.scaled(share), is_last=share == 1.0)
                 self.deadline = end
                 found = self._higher(found, here, penalty)
@@ -276,9 +274,9 @@ class Search:
         there; then all of them once more. In the last stage changes that take longer to find follow
         where nothing else gains.
         """
-        steps, effort = self.engine.settle_steps, self.options.last_effort
+        steps, effort = self.engine.settle_steps, self.options.effort
         usual = _Look(self.engine.proposers, penalty, steps, self.options.patience)
-        slow = self.engine.last_proposers if is_last and effort else ()
+        slow = self.engine.last_proposers if is_last else ()
         last = _Look(slow, penalty, effort * steps, effort * self.options.patience)
         here = self.last = self.score(draft, penalty)
         focus: frozenset[int] | None = None
@@ -303,7 +301,7 @@ class Search:
         goal: float = -math.inf,
     ) -> Scored:
         """Fit all parameters of a draft and score it; a start gets more steps than a change."""
-        steps = self.options.start_effort * self.engine.settle_steps if n_steps is None else n_steps
+        steps = self.options.effort * self.engine.settle_steps if n_steps is None else n_steps
         settled, log_likelihood = self.engine.settle(draft, steps, goal)
         return Scored(settled, log_likelihood, log_likelihood - penalty(settled))
 
