@@ -23,9 +23,6 @@ from latentree.typing import BoolArray, FloatArray, IntArray, TableLike
 SHARES = np.linspace(0.0, 1.0, 11) ** 2
 """Shares that are tried, more of them where they are small."""
 
-SMALLEST_FOLD = 3
-"""Rows that a fold must leave to learn from, and their weight."""
-
 
 class Gaussian(NamedTuple):
     """A normal distribution of rows."""
@@ -274,8 +271,9 @@ def _folds(values: FloatArray, weights: FloatArray, n_folds: int) -> list[IntArr
     cells = np.nan_to_num(values[counted], nan=0.0)
     _, rank = np.unique(cells, axis=0, return_inverse=True)
     rank = rank.ravel()
-    if n_folds < 2 or rank.max(initial=0) < n_folds + SMALLEST_FOLD:
+    least = 3  # rows that a fold must leave to learn from, and their weight
+    if n_folds < 2 or rank.max(initial=0) < n_folds + least:
         return []
     folds = [counted[rank % n_folds == fold] for fold in range(n_folds)]
     left = weights.sum() - max(weights[rows].sum() for rows in folds)
-    return folds if left >= SMALLEST_FOLD else []
+    return folds if left >= least else []
