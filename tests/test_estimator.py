@@ -657,7 +657,7 @@ def test_progress_never_falls(real, capsys):
 
 def test_the_docstring_lists_every_parameter_once_in_plain_words():
     section = lt.LatentTree.__doc__.partition("Attributes\n")[0].partition("Parameters\n")[2]
-    listed = [line[4:].partition(" :")[0] for line in section.splitlines() if line[4:5].isalpha()]
+    listed = [line.partition(" :")[0] for line in section.splitlines() if line[:1].isalpha()]
     assert sorted(listed) == sorted(lt.LatentTree().get_params())
     assert "command line" not in section
     assert "Largest number of steps of EM;" in section

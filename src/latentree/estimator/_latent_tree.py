@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import inspect
 import sys
+import textwrap
 import warnings
 from typing import Literal
 
@@ -296,7 +298,9 @@ def _tell(done: int, total: int, message: str) -> None:
         sys.stderr.write(f"latentree: {message}, {done} of {total}\n")
 
 
-assert LatentTree.__doc__ is not None
-LatentTree.__doc__ = LatentTree.__doc__.replace("    {options}", describe_options()).replace(
-    "{methods}", ", ".join(f"``{name}``" for name in METHODS)
+# From Python 3.13 on, docstrings have no indentation.
+LatentTree.__doc__ = (
+    inspect.cleandoc(LatentTree.__doc__ or "")
+    .replace("{options}", textwrap.dedent(describe_options()))
+    .replace("{methods}", ", ".join(f"``{name}``" for name in METHODS))
 )
