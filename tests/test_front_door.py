@@ -207,8 +207,8 @@ def test_an_edge_stays_only_if_it_tells_more_than_chance(seed):
 def test_what_cannot_be_done_is_said():
     frame = blocks([("real", "count", "binary", "real")], 60, np.random.default_rng(0))
     tree = lt.Tree([-1, 0, 1, 2], names=list(frame))
-    with pytest.raises(ModelError, match="refine changes trees of real or of discrete columns"):
-        lt.search.refine(tree, frame)
+    with pytest.raises(ModelError, match="not of Gaussian variables"):
+        lt.search.refine(tree, frame, "copula")
     with pytest.raises(ModelError, match=r"^method is "):
         lt.LatentTree(method={}).fit(frame)
 

@@ -64,7 +64,7 @@ def test_from_a_table_with_dates(run, folder, tmp_path):
         (["nothing"], "no such file"),
         (["texts.csv", "--text", "title"], "no column 'title'"),
         (["texts.csv", "--topics", "x"], "say a number"),
-        (["texts.csv", "--stop-words", "nowhere.txt"], "say english, none, or a file"),
+        (["texts.csv", "--stop-words", "nowhere.txt"], "use english, none, or a file"),
         (["texts.csv", "--encoding", "klingon"], "no encoding"),
         (["texts.csv", "--html", "nowhere/t.html"], "make it first"),
         (["texts.csv", "--html", "texts.csv"], "is read, and would be lost"),

@@ -261,7 +261,7 @@ BAD = {
     "inner key twice": (GOOD.replace(b'"means"', b'"scales"'), "'scales' stands twice"),
     "a list": (b"[1, 2]", "must be a dict"),
     "a number": (b"17", "must be a dict"),
-    "other JSON": (b'{"nodes": []}', "no model of latentree"),
+    "other JSON": (b'{"nodes": []}', "is not a latentree model"),
     "newer": (changed(version=2), "newer latentree.*upgrade"),
     "version 0": (changed(version=0), "version"),
     "version true": (changed(version=True), "version"),

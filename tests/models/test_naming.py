@@ -149,7 +149,7 @@ def test_names_of_a_model_file_are_checked(tmp_path, field, words):
     ("content", "words"),
     [
         ("{", "no JSON"),
-        ("[]", "no file of names"),
+        ("[]", "is not a file of names"),
         ('{"format": "latentree names", "version": 2}', "version 2"),
         ('{"format": "latentree names", "version": 1, "names": {"h1": 3}}', '"names"'),
         ('{"format": "latentree names", "version": 1, "states": {"h1": "ab"}}', '"states"'),

@@ -10,7 +10,6 @@ from scipy import special, stats
 
 import latentree as lt
 from latentree.data import Schema, Table
-from latentree.explorer import explorer_html
 from latentree.inference import Unit, ZeroInflatedEmission
 
 TREE = lt.Tree([3, 3, 3, -1], n_observed=3, names=("visits", "age", "insured"))
@@ -95,10 +94,3 @@ def test_a_saved_leaf_is_read_to_the_last_bit(tmp_path):
     assert lt.models.encode(read) == lt.models.encode(model)
     with pytest.raises(lt.errors.ModelError, match="zeros must be probabilities"):
         ZeroInflatedEmission([1.0], None, [1.0])
-
-
-def test_the_page_says_that_it_has_no_form_for_it():
-    leaf = ZeroInflatedEmission([2.0, 7.0], [np.inf, 3.0], [0.3, 0.0])
-    model = lt.MixedTreeModel(lt.Tree([1, -1]), [leaf, [0.25, 0.75]])
-    with pytest.raises(lt.errors.ModelError, match="no form for ZeroInflatedEmission"):
-        explorer_html(model)
