@@ -244,7 +244,7 @@ def test_impute_gives_all_columns_back_as_python_does(run, patients, monkeypatch
     else:
         theirs = pd.read_csv(
             out, sep="," if suffix == ".csv" else "\t", dtype={"id": str, "note": str},
-            keep_default_na=False,
+            keep_default_na=False, float_precision="round_trip",
         )  # fmt: skip
         assert theirs["id"].tolist() == holes["id"].tolist()
         assert theirs["note"].tolist() == holes["note"].tolist()
