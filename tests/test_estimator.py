@@ -542,6 +542,12 @@ def test_numbers_of_numpy_are_numbers(coded):
     assert theirs.score(coded) == ours.score(coded)
 
 
+@pytest.mark.parametrize("n_trees", [201, 10**30])
+def test_more_trees_than_rows_are_refused_before_learning(tables, n_trees):
+    with pytest.raises(ModelError, match=f"n_trees is {n_trees}, but there are 200 rows"):
+        lt.LatentTree("clrg", n_trees=n_trees).fit(tables["discrete"])
+
+
 @pytest.mark.parametrize("method", ["clnj", "lcm", "hclt"])
 @pytest.mark.parametrize("family", ["discrete", "mixed"])
 def test_more_states_than_rows_are_refused_before_learning(tables, family, method):

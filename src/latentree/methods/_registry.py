@@ -376,7 +376,7 @@ def choose_method(method: str, sample: Sample, options: OptionValues) -> str:
     >>> [choose_method("auto", as_sample(x[:, :m]), {}) for m in (10, 60)]
     ['refined', 'clnj']
     """
-    _check_states(sample, options)
+    _check_numbers(sample, options)
     if method != AUTO:
         return method_named(method).name
     searching, quick = METHODS["refined"], METHODS["clnj"]
@@ -396,14 +396,16 @@ def is_small(sample: Sample) -> bool:
     return sample.n_columns <= SMALL_COLUMNS and n_cells <= SMALL_CELLS
 
 
-def _check_states(sample: Sample, options: OptionValues) -> None:
-    """Refuse more states than rows: n states already tell n rows apart."""
-    n_states = options.get("n_states")
-    if isinstance(n_states, int) and n_states > sample.statistics.n_rows:
-        raise ModelError(
-            f"n_states is {n_states}, but there are {sample.statistics.n_rows} rows: a hidden "
-            'variable has no more states than that; give fewer, or "auto"'
-        )
+def _check_numbers(sample: Sample, options: OptionValues) -> None:
+    """Refuse more states, or more trees, than rows: as many already tell all rows apart."""
+    n_rows = sample.statistics.n_rows
+    for name, what in (
+        ("n_states", 'a hidden variable has no more states than that; give fewer, or "auto"'),
+        ("n_trees", 'a mixture has no more trees than that; give fewer, or "auto"'),
+    ):
+        number = options.get(name)
+        if isinstance(number, int) and number > n_rows:
+            raise ModelError(f"{name} is {number}, but there are {n_rows} rows: {what}")
 
 
 def options_of(method: str) -> tuple[str, ...]:
