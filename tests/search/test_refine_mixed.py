@@ -48,10 +48,13 @@ def random_model(
 
 
 def rows_of(model: MixedTreeModel, n: int, seed: int, missing: float = 0.0) -> Table:
+    """Rows without a constant column, which nothing could be learned about."""
     rng = np.random.default_rng(seed)
-    values = model._draw(n, rng)[:, : model.tree.n_observed].astype(float)
-    values[rng.random(values.shape) < missing] = np.nan
-    return Table(values, model.schema)
+    while True:
+        values = model._draw(n, rng)[:, : model.tree.n_observed].astype(float)
+        values[rng.random(values.shape) < missing] = np.nan
+        if all(np.unique(column[~np.isnan(column)]).size > 1 for column in values.T):
+            return Table(values, model.schema)
 
 
 SHAPES = (

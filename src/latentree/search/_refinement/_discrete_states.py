@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from functools import partial
-from itertools import combinations
 
 import numpy as np
 from scipy.special import rel_entr
@@ -14,6 +13,7 @@ from latentree.search._refinement._discrete_moves import Change, DiscreteMoves, 
 from latentree.search._refinement._draft import Draft
 from latentree.search._refinement._search import Proposal, Request, Star
 from latentree.search._refinement._tables import halved, mixed, visible
+from latentree.typing import FloatArray, IntArray
 
 
 class StateMoves(DiscreteMoves):
@@ -87,9 +87,11 @@ def most_alike(star: Star, count: int) -> list[tuple[int, int]]:
 
     The difference is what joining two states would lose a row if all neighbors were seen.
     """
-    shown = Star(star.top, {node: visible(table) for node, table in star.tables.items()})
-    pairs = combinations(range(star.top.size), 2)
-    return sorted(pairs, key=lambda pair: sum(joining_losses(shown, *pair).values()))[:count]
+    pairs = np.triu_indices(star.top.size, 1)
+    shown = [visible(table) for table in star.tables.values()]
+    losses = _losses(star.top, np.hstack([np.empty((star.top.size, 0)), *shown]), *pairs)
+    best = np.column_stack(pairs)[np.argsort(losses, kind="stable")[:count]]
+    return [(a, b) for a, b in best.tolist()]
 
 
 def joined_star(star: Star, a: int, b: int) -> Star:
@@ -103,9 +105,17 @@ def joined_star(star: Star, a: int, b: int) -> Star:
 
 def joining_losses(star: Star, a: int, b: int) -> dict[int, float]:
     """What joining two states would lose a row of each neighbor, if it were seen."""
-    shares, losses = star.top[[a, b]], {}
-    for node, table in star.tables.items():
-        rows = visible(table)[[a, b]]
-        mean = shares @ rows / max(shares.sum(), 1e-300)
-        losses[node] = float(shares @ rel_entr(rows, mean).sum(axis=1))
-    return losses
+    pair = np.array([a]), np.array([b])
+    return {
+        node: float(_losses(star.top, visible(table), *pair)[0])
+        for node, table in star.tables.items()
+    }
+
+
+def _losses(top: FloatArray, rows: FloatArray, a: IntArray, b: IntArray) -> FloatArray:
+    """What joining pairs of states would lose per row: Σ p·KL(row of a state, their mean)."""
+    shares = top[a, None], top[b, None]
+    mean = (shares[0] * rows[a] + shares[1] * rows[b]) / np.maximum(shares[0] + shares[1], 1e-300)
+    lost = shares[0] * rel_entr(rows[a], mean) + shares[1] * rel_entr(rows[b], mean)
+    total: FloatArray = lost.sum(axis=1)
+    return total
