@@ -243,8 +243,7 @@ def test_impute_gives_all_columns_back_as_python_does(run, patients, monkeypatch
         theirs = pd.read_parquet(out)
     else:
         theirs = pd.read_csv(
-            out, sep="," if suffix == ".csv" else "\t", dtype={"id": str, "note": str},
-            keep_default_na=False, float_precision="round_trip",
+            out, sep="," if suffix == ".csv" else "\t", dtype=str, keep_default_na=False,
         )  # fmt: skip
         assert theirs["id"].tolist() == holes["id"].tolist()
         assert theirs["note"].tolist() == holes["note"].tolist()
@@ -252,7 +251,10 @@ def test_impute_gives_all_columns_back_as_python_does(run, patients, monkeypatch
     assert theirs["unit"].tolist() == ["kg"] * 200
     assert theirs["seen"].tolist() == ["1/2/2017"] * 200
     for j, name in enumerate(schema.names):
-        assert theirs[name].tolist() == filled[:, j].tolist()
+        cells = theirs[name].tolist()
+        if name != "smokes":  # numbers of text to the last bit, as Python reads them
+            cells = list(map(float, cells))
+        assert cells == filled[:, j].tolist()
 
 
 def test_impute_reads_standard_input_and_adds_what_is_lacking(run, patients, monkeypatch):
