@@ -259,6 +259,24 @@ def edge_gain(c, r, s):
     return -0.5 * (np.log(rest) + 2.0 * (s * c - r) * c / rest)
 
 
+@kernel(views=True)
+def expected_correlation(r, a, b, qa, qb, qc):
+    """Return the expected correlation of the two ends of an edge, where the M-step sets ρ.
+
+    a and b are the variances of the beliefs from below and above, μ and ν their means, and
+    qa = |μ|², qb = |ν|², qc = μ·ν.
+    """
+    square, q = r * r, (1.0 - r) * (1.0 + r)
+    rest = max(q + square * (a + b - a * b), LEAST)
+    # Posterior mean of the lower end: s·μ + t·ν; of the upper end: x·ν + y·μ.
+    s, t = (q + square * b) / rest, r * a / rest
+    x, y = variance_beyond(r, a) / rest, r * b / rest
+    first = s * s * qa + 2.0 * s * t * qc + t * t * qb + a * s
+    second = x * x * qb + 2.0 * x * y * qc + y * y * qa + b * x
+    both = (s * x + t * y) * qc + s * y * qa + t * x * qb + r * a * b / rest
+    return min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
+
+
 @kernel()
 def maximize(order, parent, rho, own, u, products, following):
     """Return the log-likelihood per sample; ``following`` receives the correlations of the M-step.
@@ -277,17 +295,10 @@ def maximize(order, parent, rho, own, u, products, following):
             total += 0.5 * (np.log(a) + qa / a)
         if p < 0:
             continue
-        square, q = r * r, (1.0 - r) * (1.0 + r)
+        square = r * r
         w = variance_beyond(r, a)
         total -= 0.5 * (np.log(w) + square * qa / w)
         if own[p] >= 0.0:  # the parent is given: its density given the child, less its own
             total += (r * qc - 0.5 * square * (1.0 - a) * qb) / w
-        rest = max(q + square * (a + b - a * b), LEAST)
-        # Posterior mean of the lower end: s·μ_v + t·μ_{n+v}; of the upper end: x·μ_{n+v} + y·μ_v.
-        s, t = (q + square * b) / rest, r * a / rest
-        x, y = w / rest, r * b / rest
-        first = s * s * qa + 2.0 * s * t * qc + t * t * qb + a * s
-        second = x * x * qb + 2.0 * x * y * qc + y * y * qa + b * x
-        both = (s * x + t * y) * qc + s * y * qa + t * x * qb + r * a * b / rest
-        following[v] = min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
+        following[v] = expected_correlation(r, a, b, qa, qb, qc)
     return total

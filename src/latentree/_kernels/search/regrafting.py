@@ -9,6 +9,7 @@ from latentree._kernels.gaussian import (
     LARGEST,
     LEAST,
     edge_gain,
+    expected_correlation,
     means,
     variance_beyond,
     variances,
@@ -149,14 +150,7 @@ def star_step(products, u, rho, following):
         b = 1.0 / (1.0 + max(total - (1.0 / w - 1.0), 0.0))
         qb = b * b * (around - told * (2.0 * shared[k] - told * own))
         qc = b * (shared[k] - told * own)
-        square, rest = r * r, (1.0 - r) * (1.0 + r)
-        left = max(rest + square * (a + b - a * b), LEAST)
-        s, t = (rest + square * b) / left, r * a / left
-        x, y = w / left, r * b / left
-        first = s * s * own + 2.0 * s * t * qc + t * t * qb + a * s
-        second = x * x * qb + 2.0 * x * y * qc + y * y * own + b * x
-        both = (s * x + t * y) * qc + s * y * own + t * x * qb + r * a * b / left
-        following[k] = min(max(both / np.sqrt(first * second), -LARGEST), LARGEST)
+        following[k] = expected_correlation(r, a, b, own, qb, qc)
     return value + 0.5 * (np.log(center) + center * around)
 
 
