@@ -298,6 +298,8 @@ class Record(Field):
     ----------
     required, optional : dict from key to field
         Optional ones are left out where the value is the one that ``unless`` gives, or absent.
+    unless : dict
+        Values that need not be written, by their keys.
     make : callable
         What to make of the values, by their keys.
     take : callable, optional

@@ -35,12 +35,19 @@ if TYPE_CHECKING:  # the help of the command line loads nothing heavy
     from numpy.typing import ArrayLike
 
     from latentree.data import Table
-    from latentree.distances import Sample
+    from latentree.distances import Distances, Sample
     from latentree.em import Budget, Fitted
     from latentree.models import TreeModel
     from latentree.support import Support
     from latentree.tree import Tree
-    from latentree.typing import DataLike, Progress, RandomState, SklearnState, TableLike
+    from latentree.typing import (
+        DataLike,
+        IntArray,
+        Progress,
+        RandomState,
+        SklearnState,
+        TableLike,
+    )
 
 
 def learn_model(
@@ -92,12 +99,10 @@ def learn_model(
     >>> learned
     GaussianTreeModel(Tree(8 observed, 2 hidden, 9 edges))
     """
-    import numpy as np
-
     from latentree.distances import as_sample
     from latentree.em import Budget, Fitted
     from latentree.models import with_fitted_lengths, with_sorted_states
-    from latentree.structure import describe_parts, describe_unmoved, independent_groups
+    from latentree.structure import independent_groups
 
     clock = time.perf_counter()
     chosen = chosen_options(method, options)
@@ -135,14 +140,22 @@ def learn_model(
     model, report = _learn_best_form(forms, tasks)
     model = with_sorted_states(with_fitted_lengths(model))
     report = replace(report, columns=sample.schema.columns)
-    if method == AUTO:
-        report = replace(report, notes=(f"{CHOSEN}{entry.name}", *report.notes))
-    if groups is not None:
-        parts = describe_parts(distances, model.tree.components[: groups.size], groups)
-        moves = entry.name in ("clnj", "clrg")
-        unmoved = describe_unmoved(np.bincount(groups)) if moves else ""
-        report = replace(report, notes=(*report.notes, *filter(None, [parts, unmoved])))
+    chosen_by = [f"{CHOSEN}{entry.name}"] if method == AUTO else []
+    about_tree = [] if groups is None else _describe_tree(entry, model.tree, distances, groups)
+    report = replace(report, notes=(*chosen_by, *report.notes, *about_tree))
     return Fitted(model, report.timed(time.perf_counter() - clock))
+
+
+def _describe_tree(method: Method, tree: Tree, distances: Distances, groups: IntArray) -> list[str]:
+    """Say how the tree falls apart, and what a method leaves out where blocks are large."""
+    import numpy as np
+
+    from latentree.structure import describe_parts, describe_unmoved
+
+    said = [describe_parts(distances, tree.components[: groups.size], groups)]
+    if method.name in ("clnj", "clrg"):
+        said.append(describe_unmoved(np.bincount(groups)))
+    return [note for note in said if note]
 
 
 def _learn_best_form(forms: Sequence[ModelForm], tasks: Sequence[Task]) -> Fitted:
